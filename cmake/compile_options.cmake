@@ -1,0 +1,20 @@
+# Warnings and sanitizers for every target of ours: link escalona_options.
+add_library(escalona_options INTERFACE)
+target_compile_options(escalona_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align
+  -Wformat=2 -Wimplicit-fallthrough -Wundef)
+if(ESCALONA_WERROR)
+  target_compile_options(escalona_options INTERFACE -Werror)
+endif()
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # The installed archive must also link without link-time optimisation.
+  target_compile_options(escalona_options INTERFACE -ffat-lto-objects)
+endif()
+if(ESCALONA_SANITIZE)
+  set(flags -fsanitize=${ESCALONA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(escalona_options INTERFACE ${flags})
+  target_link_options(escalona_options INTERFACE ${flags})
+endif()
+if(ESCALONA_FUZZ)
+  target_compile_options(escalona_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,3 @@
+#ifndef ESCALONA_SCHEDULER_H_
+#define ESCALONA_SCHEDULER_H_
+#endif

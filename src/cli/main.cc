@@ -1,0 +1,82 @@
+// The program `escalona`: finds the subcommand and hands over to it.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/suggest.h"
+#include "cli/version.h"
+
+namespace escalona::cli {
+namespace {
+
+constexpr AddCommand kCommands[] = {AddRun, AddGen};
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names = {"help"};
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  return names;
+}
+
+int RefuseUnknownCommand(std::string_view word, const std::vector<std::string>& names) {
+  std::string message = "escalona: '" + std::string(word) + "' is not a command; ";
+  const std::string nearest = Nearest(word, names);
+  message += nearest.empty() ? "`escalona --help` lists them" : "did you mean '" + nearest + "'?";
+  std::fprintf(stderr, "%s\n", message.c_str());
+  return kCouldNotBeDone;
+}
+
+// `escalona help` and `escalona help COMMAND` are other words for `--help`.
+void RewriteHelp(std::vector<std::string>& words) {
+  if (words.empty() || words[0] != "help") return;
+  words.erase(words.begin());
+  words.resize(std::min<size_t>(words.size(), 1));
+  words.emplace_back("--help");
+}
+
+int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
+  std::string name = "escalona";
+  for (const CLI::App* chosen : app.get_subcommands()) name += " " + chosen->get_name();
+  std::fprintf(stderr, "%s: %s; see `%s --help`\n", name.c_str(), error.what(), name.c_str());
+  return kCouldNotBeDone;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Escalona: a crawl frontier. It decides which URL is fetched next.", "escalona");
+  int status = kDone;
+  for (AddCommand add : kCommands) add(app, status);
+  app.require_subcommand(0, 1);
+  const std::string version =
+      std::string("escalona ") + kVersion + " (commit " + kCommit + ", " + kCompiler + ")";
+  app.set_version_flag("-V,--version", version);
+  app.footer(
+      "`escalona help COMMAND` explains one command.\n"
+      "Exit status: 0 done, 1 done with findings, 2 could not be done.");
+
+  std::vector<std::string> words(argv + 1, argv + argc);
+  RewriteHelp(words);
+  if (words.empty()) {
+    std::fputs(app.help().c_str(), stderr);
+    return kCouldNotBeDone;
+  }
+  const std::vector<std::string> names = CommandNames(app);
+  if (words[0].front() != '-' && std::find(names.begin(), names.end(), words[0]) == names.end()) {
+    return RefuseUnknownCommand(words[0], names);
+  }
+  std::reverse(words.begin(), words.end());  // the order CLI11 takes a vector in
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& shown) {
+    return app.exit(shown);
+  } catch (const CLI::ParseError& error) {
+    return ReportUsageError(app, error);
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace escalona::cli
+
+int main(int argc, char** argv) { return escalona::cli::Main(argc, argv); }

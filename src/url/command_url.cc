@@ -1,0 +1,1 @@
+#include "escalona/scheduler.h"

@@ -31,9 +31,8 @@ absl::Status OutputFile::Failure(std::string_view what) const {
   std::string message = path_ == "-" ? "standard output" : path_;
   message += ": " + std::string(what) + ": " + std::generic_category().message(error);
   if (error == ENOSPC) message += "; free some space or choose another place with -o";
-  return absl::ErrnoToStatus(error, "").code() == absl::StatusCode::kNotFound
-             ? absl::NotFoundError(message + "; the folder must exist")
-             : absl::Status(absl::ErrnoToStatusCode(error), message);
+  if (error == ENOENT) message += "; the folder must exist";
+  return {absl::ErrnoToStatusCode(error), message};
 }
 
 absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path) {

@@ -49,7 +49,7 @@ class OutputFile {
   uint64_t size() const { return written_ + used_; }
 
  private:
-  static constexpr size_t kBufferSize = 1 << 20;
+  static constexpr size_t kBufferSize = 64 << 10;
 
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
   absl::Status OpenTemporary();

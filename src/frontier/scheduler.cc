@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/hash/hash.h"
 #include "frontier/chunk_pool.h"
 #include "frontier/fingerprint_index.h"
-#include "frontier/host_queue.h"
+#include "frontier/host.h"
 #include "frontier/host_ranking.h"
+#include "frontier/huge_pages.h"
 #include "url/command_url.h"
 
 namespace escalona {
@@ -58,11 +61,6 @@ class Scheduler::Core {
  private:
   static constexpr uint32_t kNoHost = HostRanking::kNoHost;
 
-  struct Host {
-    std::string name;
-    HostQueue queue;
-  };
-
   // A URL on its way into its queue.
   struct Arrival {
     CommandUrl url;
@@ -91,13 +89,14 @@ class Scheduler::Core {
 
   const Strategy strategy_;
   ChunkPool pool_;
-  std::vector<Host> hosts_;      // in the order they became known
-  FingerprintIndex host_index_;  // reference: number of the host + 1
-  FingerprintIndex url_index_;   // reference: the URL's record; exactly the URLs in the queues
-  HostRanking ranking_;          // the number of URLs in each queue
-  uint64_t url_count_ = 0;       // and in all of them
-  uint32_t ring_place_ = 0;      // breadth-first: the host behind the one served last
-  bool draining_ = false;        // everything is being handed out: url_index_ goes as a whole
+  std::vector<Host, HugeAllocator<Host>> hosts_;  // in the order they became known
+  std::deque<std::string> long_names_;            // of hosts that cannot hold them
+  FingerprintIndex host_index_;                   // reference: number of the host + 1
+  FingerprintIndex url_index_;  // reference: the URL's record; exactly the URLs in the queues
+  HostRanking ranking_;         // the number of URLs in each queue
+  uint64_t url_count_ = 0;      // and in all of them
+  uint32_t ring_place_ = 0;     // breadth-first: the host behind the one served last
+  bool draining_ = false;       // everything is being handed out: url_index_ goes as a whole
   std::array<Arrival, kBatch> arrivals_ = {};
   std::array<std::pair<uint32_t, ChunkPool::Reference>, 16> forgotten_ = {};
   size_t forgotten_count_ = 0;  // 0 between calls
@@ -107,7 +106,7 @@ class Scheduler::Core {
 
 uint32_t Scheduler::Core::FindHost(uint32_t fingerprint, std::string_view name) const {
   const FingerprintIndex::Reference found = host_index_.Find(
-      fingerprint, [&](FingerprintIndex::Reference i) { return hosts_[i - 1].name == name; });
+      fingerprint, [&](FingerprintIndex::Reference i) { return hosts_[i - 1].name() == name; });
   return found == FingerprintIndex::kNone ? kNoHost : found - 1;
 }
 
@@ -123,7 +122,11 @@ uint32_t Scheduler::Core::FindOrAddHost(const Arrival& arrival) {
   }
   if (hosts_.size() == kNoHost - 1) return kNoHost;
   const auto host = static_cast<uint32_t>(hosts_.size());
-  hosts_.push_back({std::string(arrival.url.host), {}});
+  if (arrival.url.host.size() <= Host::kMaxInline) {
+    hosts_.emplace_back(arrival.url.host);
+  } else {
+    hosts_.emplace_back(long_names_.emplace_back(arrival.url.host));
+  }
   host_index_.Insert(arrival.host_fingerprint, host + 1);
   ranking_.Append();
   return host;
@@ -155,17 +158,21 @@ void Scheduler::Core::FindHosts(std::span<Arrival> arrivals) {
     arrival.host_fingerprint = Fingerprint(arrival.url.host);
     host_index_.Prefetch(arrival.host_fingerprint);
   }
-  for (const Arrival& arrival : arrivals) {
+  for (Arrival& arrival : arrivals) {
     const auto likely = host_index_.Find(arrival.host_fingerprint, [](auto) { return true; });
-    if (likely != FingerprintIndex::kNone) __builtin_prefetch(&hosts_[likely - 1]);
+    arrival.host = likely == FingerprintIndex::kNone ? kNoHost : likely - 1;
+    if (arrival.host != kNoHost) __builtin_prefetch(&hosts_[arrival.host]);
+  }
+  for (const Arrival& arrival : arrivals) {
+    if (arrival.host == kNoHost) continue;
+    hosts_[arrival.host].queue.PrefetchDepths(pool_);
+    ranking_.Prefetch(arrival.host);
   }
   for (Arrival& arrival : arrivals) {
     arrival.host = FindOrAddHost(arrival);
     if (arrival.host == kNoHost) continue;
     arrival.url_fingerprint = Fingerprint(arrival.host, arrival.url.path);
     url_index_.Prefetch(arrival.url_fingerprint);
-    hosts_[arrival.host].queue.PrefetchDepths();
-    ranking_.Prefetch(arrival.host);
   }
   for (const Arrival& arrival : arrivals) {
     if (arrival.host == kNoHost) continue;
@@ -178,7 +185,8 @@ void Scheduler::Core::FindHosts(std::span<Arrival> arrivals) {
 // A host is known from its first accepted URL on: takes back those that got none.
 void Scheduler::Core::ForgetHostsWithoutUrls(size_t first) {
   while (hosts_.size() > first && hosts_.back().queue.empty()) {
-    host_index_.Erase(Fingerprint(hosts_.back().name), static_cast<uint32_t>(hosts_.size()));
+    host_index_.Erase(Fingerprint(hosts_.back().name()), static_cast<uint32_t>(hosts_.size()));
+    if (hosts_.back().name_size > Host::kMaxInline) long_names_.pop_back();
     hosts_.pop_back();
     ranking_.RemoveLast();
   }
@@ -250,7 +258,7 @@ uint64_t Scheduler::Core::TakeFrom(uint32_t host, uint64_t limit, UrlVisitor vis
   HostQueue& queue = hosts_[host].queue;
   for (uint32_t i = 0; i < taken; ++i) {
     const ChunkPool::Reference url = queue.Front(pool_);
-    visit({hosts_[host].name, Record::At(pool_, url).text()});
+    visit({hosts_[host].name(), Record::At(pool_, url).text()});
     Forget(host, url);
     queue.PopFront(pool_);
   }
@@ -294,7 +302,7 @@ uint64_t Scheduler::Core::TakeBreadthFirst(uint64_t limit, UrlVisitor visit) {
     if (count == 0) break;
     const std::span<const uint32_t> round(next.data(), count);
     for (uint32_t host : round) __builtin_prefetch(&hosts_[host]);
-    for (uint32_t host : round) hosts_[host].queue.PrefetchDepths();
+    for (uint32_t host : round) hosts_[host].queue.PrefetchDepths(pool_);
     for (uint32_t host : round) hosts_[host].queue.PrefetchHead(pool_);
     for (uint32_t host : round) taken += TakeFrom(host, 1, visit);
     ring_place_ = round.back() + 1;
@@ -348,13 +356,13 @@ uint64_t Scheduler::Core::VisitHost(std::string_view name, UrlVisitor visit) con
   const uint32_t host = FindHost(name);
   if (host == kNoHost) return 0;
   hosts_[host].queue.ForEach(pool_, [&](ChunkPool::Reference url) {
-    visit({hosts_[host].name, Record::At(pool_, url).text()});
+    visit({hosts_[host].name(), Record::At(pool_, url).text()});
   });
   return ranking_.count(host);
 }
 
 void Scheduler::Core::VisitHosts(HostVisitor visit) const {
-  for (const Host& host : hosts_) visit(host.name);
+  for (const Host& host : hosts_) visit(host.name());
 }
 
 uint64_t Scheduler::Core::DropHost(std::string_view name) {
@@ -364,6 +372,7 @@ uint64_t Scheduler::Core::DropHost(std::string_view name) {
 void Scheduler::Core::DropAll() {
   for (Host& host : hosts_) host.queue.Clear(pool_);
   hosts_ = {};
+  long_names_ = {};
   host_index_.Clear();
   url_index_.Clear();
   ranking_.Clear();

@@ -83,7 +83,7 @@ class Scheduler::Core {
   uint64_t TakeBreadthFirst(uint64_t limit, UrlVisitor visit);
   uint64_t TakeBestFirst(uint64_t limit, UrlVisitor visit);
   uint64_t TakeFrom(uint32_t host, uint64_t limit, UrlVisitor visit);
-  size_t NextInRing(std::span<uint32_t> next) const;
+  uint32_t TakeOneOfEach(uint32_t from, uint32_t count, uint64_t limit, UrlVisitor visit);
   void Forget(uint32_t host, ChunkPool::Reference reference);
   void ForgetNow();
 
@@ -270,54 +270,49 @@ uint64_t Scheduler::Core::TakeFrom(uint32_t host, uint64_t limit, UrlVisitor vis
 uint64_t Scheduler::Core::TakeDepthFirst(uint64_t limit, UrlVisitor visit) {
   uint64_t taken = 0;
   while (taken < limit) {
-    const uint32_t host = ranking_.FirstFrom(0);
+    const uint32_t host = ranking_.FirstFrom(0, 1);
     if (host == kNoHost) break;
     taken += TakeFrom(host, limit - taken, visit);
   }
   return taken;
 }
 
-// The next hosts of the ring that have URLs, at most one round of it.
-size_t Scheduler::Core::NextInRing(std::span<uint32_t> next) const {
-  size_t count = 0;
-  uint32_t place = ring_place_;
-  for (; count < next.size(); ++count) {
-    const uint32_t host = ranking_.FirstFrom(place);
-    if (host == kNoHost) break;
-    next[count] = host;
-    place = host + 1;
+// One URL from each of the next hosts, from number `from` on, that have at least `count`: at most
+// kBatch and at most `limit` of them. Returns the number behind the last one, or kNoHost when there
+// is none.
+uint32_t Scheduler::Core::TakeOneOfEach(uint32_t from, uint32_t count, uint64_t limit,
+                                        UrlVisitor visit) {
+  std::array<uint32_t, kBatch> next;
+  size_t size = 0;
+  for (uint32_t host = from; size < std::min<uint64_t>(kBatch, limit); host = next[size++] + 1) {
+    next[size] = ranking_.FirstFrom(host, count);
+    if (next[size] == kNoHost) break;
   }
-  if (count == 0 && ring_place_ > 0) {
-    const uint32_t host = ranking_.FirstFrom(0);
-    if (host != kNoHost) next[count++] = host;
-  }
-  return count;
+  const std::span<const uint32_t> hosts(next.data(), size);
+  for (uint32_t host : hosts) __builtin_prefetch(&hosts_[host]);
+  for (uint32_t host : hosts) hosts_[host].queue.PrefetchDepths(pool_);
+  for (uint32_t host : hosts) hosts_[host].queue.PrefetchHead(pool_);
+  for (uint32_t host : hosts) TakeFrom(host, 1, visit);
+  return hosts.empty() ? kNoHost : hosts.back() + 1;
 }
 
 uint64_t Scheduler::Core::TakeBreadthFirst(uint64_t limit, UrlVisitor visit) {
-  std::array<uint32_t, kBatch> next;
-  uint64_t taken = 0;
-  while (taken < limit) {
-    const size_t count = NextInRing({next.data(), std::min<uint64_t>(kBatch, limit - taken)});
-    if (count == 0) break;
-    const std::span<const uint32_t> round(next.data(), count);
-    for (uint32_t host : round) __builtin_prefetch(&hosts_[host]);
-    for (uint32_t host : round) hosts_[host].queue.PrefetchDepths(pool_);
-    for (uint32_t host : round) hosts_[host].queue.PrefetchHead(pool_);
-    for (uint32_t host : round) taken += TakeFrom(host, 1, visit);
-    ring_place_ = round.back() + 1;
+  const uint64_t before = url_count_;
+  for (uint64_t left = limit; left > 0 && url_count_ > 0; left = limit - (before - url_count_)) {
+    const uint32_t place = TakeOneOfEach(ring_place_, 1, left, visit);
+    ring_place_ = place == kNoHost ? 0 : place;
   }
-  return taken;
+  return before - url_count_;
 }
 
+// The hosts that have the most come in the order they became known, since each has one URL less
+// once it was served.
 uint64_t Scheduler::Core::TakeBestFirst(uint64_t limit, UrlVisitor visit) {
-  uint64_t taken = 0;
-  while (taken < limit) {
-    const uint32_t host = ranking_.Largest();
-    if (host == kNoHost) break;
-    taken += TakeFrom(host, 1, visit);
+  const uint64_t before = url_count_;
+  for (uint64_t left = limit; left > 0 && url_count_ > 0; left = limit - (before - url_count_)) {
+    TakeOneOfEach(0, ranking_.Most(), left, visit);
   }
-  return taken;
+  return before - url_count_;
 }
 
 uint64_t Scheduler::Core::Take(uint64_t limit, UrlVisitor visit) {

@@ -24,6 +24,11 @@ class ByteSet {
     for (unsigned c = first; c <= last; ++c) result.member_[c] = true;
     return result;
   }
+  [[nodiscard]] constexpr ByteSet With(const ByteSet& other) const {
+    ByteSet result = *this;
+    for (size_t c = 0; c < 256; ++c) result.member_[c] |= other.member_[c];
+    return result;
+  }
 
  private:
   std::array<bool, 256> member_ = {};

@@ -15,6 +15,8 @@ char Unescape(std::string_view text, size_t i) {
   return static_cast<char>(HexValue(text[i + 1]) * 16 + HexValue(text[i + 2]));
 }
 
+constexpr ByteSet kNormalAsItIs = kUnreserved.With(kReserved);
+
 }  // namespace
 
 void AppendPercentEncoded(std::string_view text, const ByteSet& set, std::string& out) {
@@ -45,7 +47,7 @@ std::string PercentDecoded(std::string_view text) {
 void AppendPercentNormalized(std::string_view text, std::string& out) {
   size_t plain = 0;  // begin of the bytes not yet appended, all of which stay as they are
   for (size_t i = 0; i < text.size(); ++i) {
-    if (kUnreserved.Has(text[i]) || kReserved.Has(text[i])) continue;
+    if (kNormalAsItIs.Has(text[i])) continue;
     out.append(text, plain, i - plain);
     char byte = text[i];
     if (IsEscape(text, i)) {

@@ -9,8 +9,6 @@
 
 #include <unicode/uidna.h>
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace escalona::url_internal {
@@ -35,24 +33,12 @@ const UIDNA* Uts46() {
 std::string_view Reason(uint32_t errors) {
   if (errors & UIDNA_ERROR_DISALLOWED) return "holds a character that no domain may have";
   if (errors & UIDNA_ERROR_PUNYCODE) return "has a label that begins with xn-- and is no Punycode";
-  if (errors & UIDNA_ERROR_INVALID_ACE_LABEL) return "has an xn-- label that is not in normal form";
+  if (errors & UIDNA_ERROR_INVALID_ACE_LABEL) return "has an xn-- label that stands for no name";
   if (errors & UIDNA_ERROR_BIDI) return "mixes left-to-right and right-to-left letters in a label";
   if (errors & UIDNA_ERROR_CONTEXTJ) return "has a joiner where none is allowed";
   if (errors & UIDNA_ERROR_LEADING_COMBINING_MARK) return "has a label that begins with a mark";
   if (errors & UIDNA_ERROR_LABEL_HAS_DOT) return "has an xn-- label that hides a dot";
   return "is no international domain name";
-}
-
-// Revision 31 of UTS #46 refuses an xn-- label that decodes to nothing or to ASCII alone; ICU 72
-// still takes it. Such a label has no code point after the last '-'.
-bool HasNeedlessPunycode(std::string_view domain) {
-  for (size_t begin = 0; begin <= domain.size();) {
-    const size_t end = std::min(domain.find('.', begin), domain.size());
-    const std::string_view label = domain.substr(begin, end - begin);
-    if (label.starts_with("xn--") && label.ends_with('-')) return true;
-    begin = end + 1;
-  }
-  return false;
 }
 
 }  // namespace
@@ -79,9 +65,6 @@ absl::Status AppendDomainToAscii(std::string_view domain, std::string& out) {
   ascii.resize(static_cast<size_t>(size));
   const uint32_t errors = info.errors & ~kAllowed;
   if (errors != 0) return absl::InvalidArgumentError(std::string(Reason(errors)));
-  if (HasNeedlessPunycode(ascii)) {
-    return absl::InvalidArgumentError("has an xn-- label that stands for ASCII letters only");
-  }
   out.append(ascii);
   return absl::OkStatus();
 }

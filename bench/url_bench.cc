@@ -91,7 +91,7 @@ class LinkGenerator {
 };
 
 const std::vector<std::string>& Links() {
-  static const std::vector<std::string> kLinks = [] {
+  static const std::vector<std::string> generated = [] {
     LinkGenerator generator;
     std::unordered_set<std::string> seen;
     std::vector<std::string> links;
@@ -102,7 +102,7 @@ const std::vector<std::string>& Links() {
     }
     return links;
   }();
-  return kLinks;
+  return generated;
 }
 
 void ReportPerUrl(benchmark::State& state) {

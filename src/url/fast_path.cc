@@ -50,7 +50,7 @@ uint32_t TakeScheme(std::string& href) {
 uint32_t TakeHost(std::string& href, uint32_t begin) {
   char* const data = href.data();  // the final '\0' ends the loop
   uint32_t end = begin;
-  for (; const char lower = kPlainHost[static_cast<uint8_t>(data[end])]; ++end) data[end] = lower;
+  while (const char lower = kPlainHost[static_cast<uint8_t>(data[end])]) data[end++] = lower;
   uint32_t last_label = end;
   while (last_label > begin && data[last_label - 1] != '.') --last_label;
   return end == last_label || kDigit.Has(data[last_label]) ? 0 : end;

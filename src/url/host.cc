@@ -36,7 +36,7 @@ absl::StatusOr<HostKind> AppendBracketed(std::string_view text, std::string& out
 // Appends the domain in lower-case ASCII, whatever bytes it then holds.
 absl::Status AppendAsciiDomain(std::string_view domain, std::string_view text, std::string& out) {
   if (std::any_of(domain.begin(), domain.end(), [](char c) { return (c & 0x80) != 0; })) {
-    const absl::Status converted = AppendDomainToAscii(domain, out);
+    absl::Status converted = AppendDomainToAscii(domain, out);
     if (converted.ok()) return converted;
     return Wrong(text, std::string_view(converted.message().data(), converted.message().size()),
                  "write a domain such as example.com or xn--bcher-kva.example");

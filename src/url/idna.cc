@@ -21,13 +21,13 @@ constexpr uint32_t kAllowed = UIDNA_ERROR_EMPTY_LABEL | UIDNA_ERROR_LABEL_TOO_LO
 
 // Opened once and never closed: it is immutable and may be used by all threads until they end.
 const UIDNA* Uts46() {
-  static const UIDNA* const kInstance = [] {
+  static const UIDNA* const instance = [] {
     UErrorCode error = U_ZERO_ERROR;
     return uidna_openUTS46(UIDNA_CHECK_BIDI | UIDNA_CHECK_CONTEXTJ |
                                UIDNA_NONTRANSITIONAL_TO_ASCII | UIDNA_NONTRANSITIONAL_TO_UNICODE,
                            &error);
   }();
-  return kInstance;
+  return instance;
 }
 
 std::string_view Reason(uint32_t errors) {

@@ -11,8 +11,8 @@ namespace {
 // The newer of the list built into libpsl and the one Debian's `publicsuffix` installs. Loaded
 // once, never freed: it is immutable and may be used by all threads until they end.
 const psl_ctx_t* SuffixList() {
-  static const psl_ctx_t* const kList = psl_latest(nullptr);
-  return kList;
+  static const psl_ctx_t* const list = psl_latest(nullptr);
+  return list;
 }
 
 // A host longer than a DNS name has no registrable domain, which bounds the copy below.

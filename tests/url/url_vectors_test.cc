@@ -92,7 +92,7 @@ TEST(UrlVectors, NormalFormsParseToThemselves) {
 // Hosts whose answer changed with Unicode 15.1 or 16; Debian 12's ICU 72 knows Unicode 15.0. What
 // it answers is written down, so that a newer ICU shows here.
 const std::map<std::string, std::optional<std::string>>& AnswersOfUnicode15() {
-  static const std::map<std::string, std::optional<std::string>> kAnswers = {
+  static const std::map<std::string, std::optional<std::string>> answers = {
       {"look\u180eout.net", std::nullopt},  // disallowed; ignored since 16
       {"look\u206bout.net", std::nullopt},  // disallowed; ignored since 16
       {"\u04c0.com", std::nullopt},         // disallowed; mapped to U+04CF since 16
@@ -101,7 +101,7 @@ const std::map<std::string, std::optional<std::string>>& AnswersOfUnicode15() {
       {"\u1e9e.com", "ss.com"},             // mapped to "ss"; to U+00DF since 15.1
       {"\u1e9e.foo.com", "ss.foo.com"},     // the same
   };
-  return kAnswers;
+  return answers;
 }
 
 TEST(UrlVectors, EveryHostOfTheWebPlatformTests) {

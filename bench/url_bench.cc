@@ -150,6 +150,20 @@ void BM_UrlNewEachTime(benchmark::State& state) {
 }
 BENCHMARK(BM_UrlNewEachTime)->Unit(benchmark::kMillisecond);
 
+void BM_UrlRelative(benchmark::State& state) {
+  const absl::StatusOr<Url> base = Url::Parse("https://www.example.com/news/2026/index.html?a=b");
+  std::vector<std::string> targets;
+  for (const std::string& link : Links()) {
+    if (auto url = Url::Parse(link); url.ok()) targets.emplace_back(url->request_target());
+  }
+  Url url;
+  for (auto _ : state) {
+    for (const std::string& target : targets) benchmark::DoNotOptimize(url.Assign(target, *base));
+  }
+  ReportPerUrl(state);
+}
+BENCHMARK(BM_UrlRelative)->Unit(benchmark::kMillisecond);
+
 void BM_DedupKey(benchmark::State& state) {
   std::vector<Url> urls;
   for (const std::string& link : Links()) {

@@ -66,6 +66,28 @@ uint32_t TakePort(const std::string& href, uint32_t colon, UrlOffsets& at) {
   return end;
 }
 
+// Checks path and query from the slash at `begin` on, and cuts the fragment off.
+bool FinishPlain(std::string& href, size_t begin, UrlOffsets& at) {
+  size_t end = ScanPlainPath(href, begin);
+  at.query_begin = static_cast<uint32_t>(end);
+  if (end < href.size() && href[end] == '?') end = ScanPlainQuery(href, end + 1);
+  if (end == href.size()) return true;
+  if (href[end] != '#') return false;
+  href.resize(end);
+  return true;
+}
+
+constexpr ByteSet kNoFirstSegment = ByteSet().With("?#\\");
+
+// What stands before a ':' may be a scheme.
+bool HasColonInFirstSegment(std::string_view text) {
+  for (char c : text) {
+    if (c == ':') return true;
+    if (c == '/') return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool ParsePlainUrl(std::string_view text, std::string& href, UrlOffsets& at) {
@@ -87,14 +109,25 @@ bool ParsePlainUrl(std::string_view text, std::string& href, UrlOffsets& at) {
     at.query_begin = at.path_begin + 1;
     return true;
   }
-  if (href[at.path_begin] != '/') return false;
-  size_t end = ScanPlainPath(href, at.path_begin);
-  at.query_begin = static_cast<uint32_t>(end);
-  if (end < href.size() && href[end] == '?') end = ScanPlainQuery(href, end + 1);
-  if (end == href.size()) return true;
-  if (href[end] != '#') return false;
-  href.resize(end);
-  return true;
+  return href[at.path_begin] == '/' && FinishPlain(href, at.path_begin, at);
+}
+
+bool ParsePlainRelative(std::string_view text, const Url& base, std::string& href, UrlOffsets& at) {
+  text = Trimmed(text);
+  if (text.empty() || text.size() + base.href().size() > Url::kMaxLength) return false;
+  at = base.offsets();
+  size_t slash = at.path_begin;  // before the first segment of the text
+  if (text[0] == '/') {
+    if (text.size() > 1 && text[1] == '/') return false;
+    text.remove_prefix(1);
+  } else {
+    if (kNoFirstSegment.Has(text[0]) || HasColonInFirstSegment(text)) return false;
+    slash = base.href().rfind('/', at.query_begin - 1);
+  }
+  href.assign(base.href(), 0, slash);
+  href.push_back('/');
+  href.append(text);
+  return FinishPlain(href, slash, at);
 }
 
 }  // namespace escalona::url_internal

@@ -16,6 +16,10 @@ namespace escalona::url_internal {
 // would have given the same result. `href` does not share memory with `text`.
 [[nodiscard]] bool ParsePlainUrl(std::string_view text, std::string& href, UrlOffsets& at);
 
+// The same for a text such as "/a/b?c" or "b.html" on the page `base`, which is not empty.
+[[nodiscard]] bool ParsePlainRelative(std::string_view text, const Url& base, std::string& href,
+                                      UrlOffsets& at);
+
 }  // namespace escalona::url_internal
 
 #endif  // ESCALONA_URL_FAST_PATH_H_

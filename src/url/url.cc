@@ -63,6 +63,9 @@ absl::Status Url::AssignAgainst(std::string_view text, const Url* base,
     text = copy;
   }
   if (url_internal::ParsePlainUrl(text, href_, at_)) return absl::OkStatus();
+  if (base != nullptr && url_internal::ParsePlainRelative(text, *base, href_, at_)) {
+    return absl::OkStatus();
+  }
   const url_internal::Base against = {base, other_scheme};
   absl::Status status = url_internal::ParseUrl(text, against, href_, at_);
   if (!status.ok()) {

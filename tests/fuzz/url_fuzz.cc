@@ -58,6 +58,14 @@ void RequireFastPathAgrees(std::string_view text) {
   Require(at.path_begin == fast_at.path_begin && at.query_begin == fast_at.query_begin);
 }
 
+void RequireRelativeFastPathAgrees(std::string_view text, const absl::StatusOr<Url>& base) {
+  std::string fast_href, href;
+  UrlOffsets fast_at, at;
+  if (!base.ok() || !url_internal::ParsePlainRelative(text, *base, fast_href, fast_at)) return;
+  Require(url_internal::ParseUrl(text, {&*base, {}}, href, at).ok());
+  Require(href == fast_href && at.query_begin == fast_at.query_begin);
+}
+
 // A code point of a host may map to 18 letters; everything else is at most tripled.
 size_t LongestResult(size_t size) { return 64 + 18 * size; }
 
@@ -69,6 +77,7 @@ void Check(std::string_view text, std::string_view base_text) {
     RequireSound(*url);
     RequireStable(*url);
   }
+  RequireRelativeFastPathAgrees(text, Url::Parse(base_text));
   const absl::StatusOr<Url> on_base = Url::ParseWithBase(text, base_text);
   if (!on_base.ok()) return;
   Require(on_base->href().size() <= LongestResult(text.size() + base_text.size()));

@@ -37,6 +37,16 @@ class TextGenerator {
     return text;
   }
 
+  std::string NextRelative() {
+    std::string text =
+        Pick({"", "", "", "/", "//", "?", "#", "./", "..", "http:", "x:", "\\", " /", "a"});
+    text += Pieces(6);
+    if (Chance(30)) absl::StrAppend(&text, "?", Pieces(3));
+    if (Chance(15)) absl::StrAppend(&text, "#", Pieces(2));
+    if (Chance(10)) Damage(text);
+    return text;
+  }
+
   std::string Bytes(size_t size) {
     std::string bytes(size, ' ');
     for (char& c : bytes) c = Chance(97) ? Letter() : static_cast<char>(Number(0, 255));
@@ -102,6 +112,26 @@ TEST(UrlRandom, FastPathEqualsTheGeneralParser) {
   }
   EXPECT_GT(fast, slow / 20) << "the generator no longer meets the fast path";
   EXPECT_GT(slow, 0);
+}
+
+TEST(UrlRandom, FastPathForRelativeTextEqualsTheGeneralParser) {
+  TextGenerator generator(6);
+  int fast = 0;
+  std::string fast_href, href;
+  UrlOffsets fast_at, at;
+  for (int round = 0; round < Rounds(200000); ++round) {
+    const absl::StatusOr<Url> base = Url::Parse(generator.Next());
+    if (!base.ok()) continue;
+    const std::string text = generator.NextRelative();
+    if (!url_internal::ParsePlainRelative(text, *base, fast_href, fast_at)) continue;
+    ++fast;
+    SCOPED_TRACE(absl::StrCat(text, " on ", base->href()));
+    const absl::Status status = url_internal::ParseUrl(text, {&*base, {}}, href, at);
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(fast_href, href);
+    ExpectSame(fast_at, at);
+  }
+  EXPECT_GT(fast, Rounds(200000) / 40) << "the generator no longer meets the fast path";
 }
 
 TEST(UrlRandom, BlockScansEqualBytewiseScans) {

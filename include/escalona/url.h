@@ -96,8 +96,9 @@ class Url {
                                                          std::string_view base);
 
   // Parses into this object and reuses its memory: no allocation when the normal form fits into
-  // what an earlier one needed, and the host is ASCII. `text` may point into this object and `base`
-  // may be this object. On failure this Url is empty.
+  // what an earlier one needed, unless the text holds tabs or newlines, or the host percent-escapes
+  // or other letters than ASCII. `text` may point into this object and `base` may be this object;
+  // both then cost a copy. On failure this Url is empty.
   [[nodiscard]] absl::Status Assign(std::string_view text);
   [[nodiscard]] absl::Status Assign(std::string_view text, const Url& base);
 
@@ -153,8 +154,8 @@ class Url {
   [[nodiscard]] std::string_view RegistrableDomain() const;
 
   // The string by which "already known" is decided. Never fetch it: the aggressive profile leaves
-  // out what the server may need. A key parses, and has itself as its key. O(length), and
-  // O(p log p) for p parameters in the aggressive profile.
+  // out what the server may need. A key parses, and has itself as its key (unless escapes made it
+  // longer than kMaxLength). O(length), and O(p log p) for p parameters in the aggressive profile.
   [[nodiscard]] std::string DedupKey(DedupProfile profile) const;
   // Appends the key to `out`; in the first two profiles without an allocation when `out` has room.
   void AppendDedupKey(DedupProfile profile, std::string& out) const;

@@ -215,7 +215,7 @@ TEST(CommandUrlRules, Rule6_PicturesAndDocumentsAreDiscardedByTheEndOfThePath) {
       EXPECT_EQ(Result("http://a.com/a" + extension + tail), "discarded") << extension << tail;
       EXPECT_EQ(Result("http://a.com/" + extension + tail), "discarded") << extension << tail;
     }
-    for (const std::string stays :
+    for (const std::string& stays :
          {"/a" + extension + "/x", "/a" + extension + "x", "/view.php?f=a" + extension,
           "?a" + extension, "/a" + extension + ".html", "/a" + extension.substr(1),
           "/a" + extension + "/?x"}) {

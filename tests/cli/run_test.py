@@ -185,7 +185,7 @@ class ExitStatusAndMessages(InAFolder):
             self.assertIn(word, texts[0].stdout)
         done = self.run_program("--version")
         self.assertEqual((done.returncode, done.stderr), (0, b""))
-        self.assertRegex(done.stdout, rb"^escalona \d+\.\d+\.\d+ \(commit \w+, .*\d.*\)\n$")
+        self.assertRegex(done.stdout, rb"^escalona \d+\.\d+\.\d+ \(commit [\w-]+, .*\d.*\)\n$")
 
     def test_a_misspelt_subcommand_gets_a_suggestion(self):
         self.check(self.run_program("rnu", "a.txt"), 2, b"", b"escalona: 'rnu' is not a command; did you mean 'run'?\n")
@@ -425,7 +425,7 @@ class ProgressLine(InAFolder):
             except OSError:  # the terminal has no other side any more
                 break
         os.close(master)
-        self.assertRegex(shown, rb"\rescalona run: read [0-9.]+ k?B")
+        self.assertRegex(shown, rb"\rescalona run: read: [0-9.]+ k?B")
         self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-40:])
         self.assertNotIn(b"\n", shown)
 

@@ -31,7 +31,7 @@ class NoSink : public ByteSink {
   void Write(std::string_view) override {}
 };
 
-absl::Status Run(std::string_view text, Scheduler& scheduler, bool fails = false) {
+absl::Status RunText(std::string_view text, Scheduler& scheduler, bool fails = false) {
   TextSource source(text, fails);
   NoSink sink;
   RunReport report;
@@ -45,10 +45,10 @@ TEST(CommandFile, AFullSchedulerIsToldWithTheLineOfTheUrlThatDidNotFit) {
     text += "http://a.com/" + std::to_string(i) + std::string(1000, 'x') + "\nftp://discarded\n";
   }
   Scheduler scheduler(Strategy::kDepthFirst, 2 << 20);
-  const absl::Status done = Run(text, scheduler);
+  const absl::Status done = RunText(text, scheduler);
   ASSERT_EQ(done.code(), absl::StatusCode::kResourceExhausted);
   const uint64_t line = 2 + 2 * scheduler.size() + 1;
-  EXPECT_EQ(done.message(),
+  EXPECT_EQ(std::string(done.message()),
             std::to_string(line) +
                 ": the scheduler is full: its queues have reached the limit of bytes or hosts; "
                 "hand out or drop URLs before more are added");
@@ -56,10 +56,10 @@ TEST(CommandFile, AFullSchedulerIsToldWithTheLineOfTheUrlThatDidNotFit) {
 
 TEST(CommandFile, AFailureToReadIsToldWithTheLastLineThatWasRead) {
   Scheduler scheduler(Strategy::kDepthFirst);
-  EXPECT_TRUE(Run("LISTA_HOSTS\nLISTA_HOSTS\n", scheduler).ok());
-  const absl::Status done = Run("LISTA_HOSTS\nLISTA_HOSTS\nLISTA", scheduler, true);
+  EXPECT_TRUE(RunText("LISTA_HOSTS\nLISTA_HOSTS\n", scheduler).ok());
+  const absl::Status done = RunText("LISTA_HOSTS\nLISTA_HOSTS\nLISTA", scheduler, true);
   EXPECT_EQ(done.code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(done.message(), "2: cannot be read: broken; mend it");
+  EXPECT_EQ(std::string(done.message()), "2: cannot be read: broken; mend it");
 }
 
 }  // namespace

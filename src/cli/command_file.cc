@@ -226,7 +226,12 @@ absl::Status Interpreter::AddUrls(std::string_view, uint64_t number) {
     const std::span<const std::string_view> lines = PeekLines(number);
     if (lines.empty()) break;
     const absl::StatusOr<size_t> added = scheduler_.AddAll(lines);
-    if (!added.ok()) return added.status();
+    if (!added.ok()) {
+      // Those before the one that did not fit are in: adding them again changes nothing.
+      for (size_t i = 0; i < lines.size() && scheduler_.Add(lines[i]).ok(); ++i) Consume(1);
+      Consume(1);
+      return added.status();
+    }
     report_.urls_added += *added;
     Consume(lines.size());
     number -= lines.size();

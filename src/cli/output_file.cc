@@ -30,8 +30,13 @@ absl::Status OutputFile::Failure(std::string_view what) const {
   const int error = errno;
   std::string message = path_ == "-" ? "standard output" : path_;
   message += ": " + std::string(what) + ": " + std::generic_category().message(error);
-  if (error == ENOSPC) message += "; free some space or choose another place with -o";
-  if (error == ENOENT) message += "; the folder must exist";
+  if (error == ENOSPC) {
+    message += "; free some space or choose another place with -o";
+  } else if (error == ENOENT || error == ENOTDIR) {
+    message += "; the folder must exist";
+  } else {
+    message += "; choose another place with -o";
+  }
   return {absl::ErrnoToStatusCode(error), message};
 }
 

@@ -115,7 +115,7 @@ int Run(const Options& options) {
     return Refuse(file, "0: the answer would replace the commands; choose another place with -o");
   }
   absl::StatusOr<OutputFile> output = OutputFile::Create(target);
-  if (!output.ok()) return Refuse(target, "0: " + std::string(output.status().message()));
+  if (!output.ok()) return Refuse(file, "0: " + std::string(output.status().message()));
 
   RunReport report;
   {
@@ -130,9 +130,17 @@ int Run(const Options& options) {
     if (!done.ok()) return Refuse(file, std::string(done.message()));
   }
   if (absl::Status written = output->Commit(); !written.ok()) {
-    return Refuse(target, "0: " + std::string(written.message()));
+    return Refuse(file, "0: " + std::string(written.message()));
   }
   return options.strict && report.ignored_lines > 0 ? kFindings : kDone;
+}
+
+int RunWithinMemory(const Options& options) {
+  try {
+    return Run(options);
+  } catch (const std::bad_alloc&) {
+    return Refuse(options.file, "0: memory is used up; hand out URLs earlier or split the file");
+  }
 }
 
 }  // namespace
@@ -154,7 +162,7 @@ void AddRun(CLI::App& app, int& status) {
       "LISTA_HOSTS, LIMPA_HOST host, LIMPA_TUDO.\n"
       "Exit status: 0 done, 1 a line was ignored (--strict), 2 FILE cannot be read, the answer\n"
       "cannot be written or the usage is wrong; the answer is then absent, an earlier one intact.");
-  run->callback([options, &status] { status = Run(*options); });
+  run->callback([options, &status] { status = RunWithinMemory(*options); });
 }
 
 }  // namespace escalona::cli

@@ -35,7 +35,8 @@ uint32_t Fingerprint(uint32_t host, std::string_view path) {
 
 absl::Status Full() {
   return absl::ResourceExhaustedError(
-      "the scheduler is full: its queues have reached the limit of bytes or hosts");
+      "the scheduler is full: its queues have reached the limit of bytes or hosts; hand out or "
+      "drop URLs before more are added");
 }
 
 }  // namespace

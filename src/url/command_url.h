@@ -21,8 +21,8 @@ struct CommandUrl {
 // line is to be discarded; `url` is then unspecified. `scratch` is used only for hosts that hold
 // upper-case letters. O(length); allocates only for scratch.
 //
-// Idempotent: "http://" + host + path of an accepted URL is accepted and gives the same, unless the
-// host starts with "www." once more.
+// Idempotent: "http://" + host + path of an accepted URL gives the same again, unless its host
+// starts with "www." once more, or it ends in a blank since what stood behind that was cut off.
 [[nodiscard]] bool ParseCommandUrl(std::string_view line, std::string& scratch, CommandUrl& url);
 
 // `text` without the blanks (spaces and tabs) around it.

@@ -58,6 +58,10 @@ absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path) {
     if (file.fd_ < 0) return file.Failure("cannot be written");
     return file;
   }
+  if (!exists && lstat(path.c_str(), &there) == 0) {
+    errno = ENOENT;  // a link that leads nowhere: replacing the link is not what was asked for
+    return file.Failure("cannot be written: it is a link that leads nowhere");
+  }
   // A symbolic link stays: the file it points to is replaced.
   std::error_code ignored;
   const std::filesystem::path real = std::filesystem::canonical(path, ignored);

@@ -10,17 +10,15 @@
 namespace escalona {
 namespace {
 
-uint32_t NaiveFirstFrom(const std::vector<uint32_t>& counts, uint32_t from) {
+uint32_t NaiveFirstFrom(const std::vector<uint32_t>& counts, uint32_t from, uint32_t count) {
   for (uint32_t i = from; i < counts.size(); ++i) {
-    if (counts[i] > 0) return i;
+    if (counts[i] >= count) return i;
   }
   return HostRanking::kNoHost;
 }
 
-uint32_t NaiveLargest(const std::vector<uint32_t>& counts) {
-  const auto largest = std::max_element(counts.begin(), counts.end());
-  if (largest == counts.end() || *largest == 0) return HostRanking::kNoHost;
-  return static_cast<uint32_t>(largest - counts.begin());
+uint32_t NaiveMost(const std::vector<uint32_t>& counts) {
+  return counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
 }
 
 class HostRankingOfSize : public testing::TestWithParam<uint32_t> {
@@ -31,8 +29,12 @@ class HostRankingOfSize : public testing::TestWithParam<uint32_t> {
   }
   void Compare(uint32_t from) const {
     ASSERT_EQ(ranking_.size(), counts_.size());
-    ASSERT_EQ(ranking_.FirstFrom(from), NaiveFirstFrom(counts_, from)) << "from " << from;
-    ASSERT_EQ(ranking_.Largest(), NaiveLargest(counts_));
+    ASSERT_EQ(ranking_.Most(), NaiveMost(counts_));
+    for (uint32_t count : {1u, 2u, 3u, ranking_.Most(), ranking_.Most() + 1}) {
+      if (count == 0) continue;
+      ASSERT_EQ(ranking_.FirstFrom(from, count), NaiveFirstFrom(counts_, from, count))
+          << "from " << from << " with " << count;
+    }
   }
   void CompareAll() const {
     for (uint32_t i = 0; i < counts_.size(); ++i) ASSERT_EQ(ranking_.count(i), counts_[i]);
@@ -105,7 +107,7 @@ TEST_P(HostRankingOfSize, KeepsCountsWhenHostsAreAppendedAndTakenBack) {
 TEST_P(HostRankingOfSize, TiesGoToTheFirst) {
   for (uint32_t host = GetParam(); host > 0; --host) {
     ranking_.Increment(host - 1);
-    ASSERT_EQ(ranking_.Largest(), host - 1);
+    ASSERT_EQ(ranking_.FirstFrom(0, ranking_.Most()), host - 1);
   }
 }
 
@@ -128,9 +130,11 @@ TEST(HostRanking, LargeCountsAreExact) {
   for (int i = 0; i < 300; ++i) ranking.Append();
   ranking.Set(280, UINT32_MAX);
   ranking.Set(20, UINT32_MAX - 1);
-  EXPECT_EQ(ranking.Largest(), 280u);
+  EXPECT_EQ(ranking.Most(), UINT32_MAX);
+  EXPECT_EQ(ranking.FirstFrom(0, UINT32_MAX), 280u);
   ranking.Set(280, UINT32_MAX - 2);
-  EXPECT_EQ(ranking.Largest(), 20u);
+  EXPECT_EQ(ranking.Most(), UINT32_MAX - 1);
+  EXPECT_EQ(ranking.FirstFrom(0, UINT32_MAX - 1), 20u);
 }
 
 }  // namespace

@@ -116,6 +116,14 @@ class WhereTheAnswerGoes(InAFolder):
         self.assertEqual((self.folder / "real").read_bytes(), ANSWER)
         self.assertEqual(self.files(), ["a-out.txt", "a.txt", "real"])
 
+    def test_a_link_that_leads_nowhere_is_refused_and_stays(self):
+        self.put("a.txt")
+        (self.folder / "a-out.txt").symlink_to("nowhere")
+        result = self.run_program("run", "a.txt")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"a link that leads nowhere", result.stderr)
+        self.assertEqual(self.files(), ["a-out.txt", "a.txt"])
+
     def test_mode_of_the_answer(self):
         self.put("a.txt")
         self.check(self.run_program("run", "a.txt", umask=0o027))

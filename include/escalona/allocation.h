@@ -86,8 +86,8 @@ enum class Precision : uint8_t {
   kAuto,   // kFast from 200,000 pages on, kExact below
   kExact,  // doubles throughout: prices and frequencies to about 1e-12 relative
   kFast,   // vectorised floats: objective within 1e-7 relative. Applies to kOptPolite and kUnpolite
-          // of rates without lo, hi and cost, of ordinary size; every other problem is solved
-          // exactly
+           // of rates without lo, hi and cost, of ordinary size; every other problem is solved
+           // exactly
 };
 
 struct AllocationOptions {

@@ -1,0 +1,375 @@
+// Rounds of guarded Newton steps on the prices, then the assignment.
+#include "revisit/price_solver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "revisit/parallel.h"
+
+namespace escalona::revisit {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnitRoundoff = 0x1p-53;
+constexpr double kGreatestPrice = 1e300;
+constexpr int kMaxRounds = 300;
+constexpr size_t kTaskPages = 32768;
+
+// What is left of a limit when the sum of n terms may come out too large by n roundings, and each
+// term by a few.
+double BelowLimit(double limit, size_t n) {
+  return limit * (1 - (2 * static_cast<double>(n) + 8) * kUnitRoundoff);
+}
+
+// The search for the price at which a falling demand meets a target.
+//
+// Invariant: demand(low) > target >= demand(high); low is 0 and high infinity until seen.
+class PriceSearch {
+ public:
+  PriceSearch() = default;
+  PriceSearch(double target, double least, const SolverOptions& options)
+      : options_(&options), target_(std::max(target, least)), least_(least) {}
+
+  // The price to be looked at next.
+  [[nodiscard]] double price() const { return price_; }
+  [[nodiscard]] bool done() const { return done_; }
+  // Done at one price, not between two.
+  [[nodiscard]] bool met() const { return done_ && mix_.low == mix_.high; }
+  [[nodiscard]] const Mix& mix() const { return mix_; }
+
+  void StartAt(double price) { price_ = price; }
+
+  // Takes the demand at price() and moves on. Returns true when the price is found.
+  bool Observe(const Demand& demand) {
+    const double excess = demand.rate - target_;
+    if (std::abs(excess) <= options_->rate_tolerance * target_) return Meet(demand.rate);
+    if (excess > 0) {
+      low_ = price_;
+      low_rate_ = demand.rate;
+    } else {
+      high_ = price_;
+      high_rate_ = demand.rate;
+    }
+    if (high_ < kInfinity && high_ - low_ <= options_->price_tolerance * high_) return Bridge();
+    const double next = Next(demand);
+    if (!(next > low_ && next < high_)) return Bridge();
+    price_ = next;
+    return false;
+  }
+
+ private:
+  bool Meet(double rate) {
+    mix_ = {price_, price_, 0, 1};
+    if (rate > target_ && rate > least_) {
+      mix_.share = 1;
+      mix_.scale = (target_ - least_) / (rate - least_);
+    }
+    return done_ = true;
+  }
+
+  bool Bridge() {
+    mix_ = {low_, high_, (target_ - high_rate_) / (low_rate_ - high_rate_), 1};
+    price_ = high_;
+    return done_ = true;
+  }
+
+  double Next(const Demand& demand) {
+    double next = price_ * std::exp(std::log(demand.rate / target_) * demand.rate / demand.slope);
+    const double width = high_ / low_;  // infinite until both ends are seen
+    stalled_ = width < kInfinity && std::log(width) > std::log(width_) / 2 ? stalled_ + 1 : 0;
+    width_ = width;
+    if (next > low_ && next < high_ && stalled_ < 3) return next;
+    stalled_ = 0;
+    if (low_ == 0) return high_ / 16;
+    if (high_ == kInfinity) return low_ * 16;
+    next = low_ * std::sqrt(width);
+    return next > low_ && next < high_ ? next : low_ + (high_ - low_) / 2;
+  }
+
+  const SolverOptions* options_ = nullptr;
+  double target_ = 0;
+  double least_ = 0;
+  double price_ = 0;
+  double low_ = 0;
+  double high_ = kInfinity;
+  double low_rate_ = 0;
+  double high_rate_ = 0;
+  double width_ = kInfinity;
+  int stalled_ = 0;
+  bool done_ = false;
+  Mix mix_;
+};
+
+// A part of a pass: whole servers active[first..last), or one block of the server active[first].
+struct Task {
+  size_t first, last;
+  size_t begin, end;
+};
+
+class Solver {
+ public:
+  Solver(const PageDemand& demand, const PageOrder& order, const std::vector<double>& cap,
+         double capacity, const SolverOptions& options, Allocation& result)
+      : demand_(demand),
+        order_(order),
+        options_(options),
+        raw_cap_(cap),
+        capacity_(capacity),
+        result_(result),
+        cap_(cap) {
+    for (size_t s = 0; s < cap_.size(); ++s) cap_[s] = BelowLimit(cap[s], order.size(s));
+  }
+
+  void Solve() {
+    const size_t servers = cap_.size();
+    std::vector<uint32_t> all(servers);
+    for (size_t s = 0; s < servers; ++s) all[s] = static_cast<uint32_t>(s);
+    limits_.resize(servers);
+    Pass(std::span<const uint32_t>(all), limits_,
+         [&](uint32_t, size_t begin, size_t end) { return demand_.Limits(begin, end); });
+    for (const DemandLimits& limits : limits_) total_.Add(limits);
+    mix_.resize(servers);
+    result_.saturated.assign(servers, 0);
+    result_.server_price.assign(servers, 0);
+    result_.total_weight = total_.weight;
+    if (!CapacityIsAmple()) FindPrice(std::move(all));
+    FindServerPrices();
+    Assign();
+  }
+
+ private:
+  // Calls evaluate(server, begin, end) for all pages of the servers in `active`, in parallel, and
+  // stores the sum for each server in out[server].
+  template <typename T, typename Evaluate>
+  void Pass(std::span<const uint32_t> active, std::vector<T>& out, const Evaluate& evaluate) {
+    std::vector<Task> tasks;
+    for (size_t i = 0; i < active.size();) {
+      const size_t first = i;
+      if (order_.size(active[i]) > kTaskPages) {
+        for (size_t at = order_.begin(active[i]); at < order_.end(active[i]); at += kTaskPages) {
+          tasks.push_back({i, i, at, std::min(at + kTaskPages, order_.end(active[i]))});
+        }
+        ++i;
+        continue;
+      }
+      for (size_t pages = 0; i < active.size() && pages + order_.size(active[i]) <= kTaskPages;
+           ++i) {
+        pages += order_.size(active[i]) + 1;
+      }
+      i = std::max(i, first + 1);
+      tasks.push_back({first, i, 0, 0});
+    }
+    std::vector<T> partial(tasks.size());
+    ParallelFor(options_.threads, tasks.size(), [&](size_t t) {
+      const Task& task = tasks[t];
+      if (task.first == task.last) {
+        partial[t] = evaluate(active[task.first], task.begin, task.end);
+        return;
+      }
+      for (size_t i = task.first; i < task.last; ++i) {
+        const uint32_t s = active[i];
+        out[s] = evaluate(s, order_.begin(s), order_.end(s));
+      }
+    });
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      const Task& task = tasks[t];
+      if (task.first != task.last) continue;
+      T& sum = out[active[task.first]];
+      if (task.begin == order_.begin(active[task.first])) sum = T{};
+      sum.Add(partial[t]);
+    }
+  }
+
+  // An upper bound of the price at which `limits` let the demand fall to `target`.
+  [[nodiscard]] double HighPrice(const DemandLimits& limits, double target) const {
+    if (target <= limits.least) return limits.top_price;
+    const double ratio = limits.envelope / (target - limits.least);
+    return std::min({limits.top_price, kGreatestPrice, std::pow(ratio, 1 / demand_.exponent())});
+  }
+
+  void Saturate(uint32_t s) {
+    result_.saturated[s] = 1;
+    ++result_.saturated_servers;
+    saturated_.push_back(s);
+    searches_.emplace_back(cap_[s], limits_[s].least, options_);
+  }
+
+  // Price 0: every server at its limit, or at its greatest demand. False when capacity is short.
+  bool CapacityIsAmple() {
+    double reach = 0;
+    double reach_below = 0;
+    for (size_t s = 0; s < cap_.size(); ++s) {
+      reach += std::min(raw_cap_[s], limits_[s].most);
+      reach_below += std::min(cap_[s], limits_[s].most);
+    }
+    if (capacity_ < reach * (1 - 1e-13)) return false;
+    const double shrink = std::min(1.0, BelowLimit(capacity_, order_.pages()) / reach_below);
+    for (uint32_t s = 0; s < cap_.size(); ++s) {
+      if (reach_below > 0 && capacity_ < kInfinity) cap_[s] *= shrink;
+      if (limits_[s].most <= raw_cap_[s]) continue;  // its mix at price 0 gives each page its most
+      Saturate(s);
+      searches_.back().StartAt(HighPrice(limits_[s], cap_[s]));
+    }
+    return true;
+  }
+
+  // The price of the capacity, and which servers are at their limits at that price.
+  void FindPrice(std::vector<uint32_t> open) {
+    const double target = BelowLimit(capacity_, order_.pages());
+    if (target <= total_.least || total_.envelope == 0) {
+      result_.price = total_.top_price;
+      std::fill(mix_.begin(), mix_.end(), Mix{result_.price, result_.price, 0, 1});
+      std::fill(result_.server_price.begin(), result_.server_price.end(), result_.price);
+      return;
+    }
+    PriceSearch search(target, total_.least, options_);
+    search.StartAt(HighPrice(total_, target));
+    std::vector<Demand> at(cap_.size());
+    std::vector<double> low_rate(cap_.size());
+    double fixed = 0;  // rate of the servers found to be at their limits
+    for (int round = 0; round < kMaxRounds && !search.done(); ++round) {
+      const double price = search.price();
+      Pass(std::span<const uint32_t>(open), at,
+           [&](uint32_t, size_t begin, size_t end) { return demand_.At(begin, end, price); });
+      Demand total{fixed, 0};
+      for (const uint32_t s : open) {
+        if (at[s].rate > cap_[s]) {
+          total.rate += cap_[s];
+        } else {
+          total.Add(at[s]);
+        }
+      }
+      const bool high = total.rate <= target;
+      search.Observe(total);
+      if (!high) {
+        for (const uint32_t s : open) low_rate[s] = at[s].rate;
+      }
+      if (high || search.met()) fixed += Fix(open, at, price);
+    }
+    SettleOpen(open, search, low_rate);
+  }
+
+  // Moves the open servers that exceed their limits at `price`, which is at or above the price
+  // searched, to their own searches. Returns the sum of their limits.
+  double Fix(std::vector<uint32_t>& open, const std::vector<Demand>& at, double price) {
+    double fixed = 0;
+    size_t kept = 0;
+    for (const uint32_t s : open) {
+      if (at[s].rate <= cap_[s]) {
+        open[kept++] = s;
+        continue;
+      }
+      fixed += cap_[s];
+      Saturate(s);
+      searches_.back().StartAt(price);
+      searches_.back().Observe(at[s]);
+    }
+    open.resize(kept);
+    return fixed;
+  }
+
+  void SettleOpen(const std::vector<uint32_t>& open, const PriceSearch& search,
+                  const std::vector<double>& low_rate) {
+    result_.price = search.price();
+    for (const uint32_t s : open) {
+      Mix mix = search.mix();
+      const double least = limits_[s].least;
+      if (mix.share > 0 && low_rate[s] > cap_[s])
+        mix.scale *= (cap_[s] - least) / (low_rate[s] - least);
+      mix_[s] = mix;
+      result_.server_price[s] = result_.price;
+    }
+  }
+
+  // The own price of each saturated server.
+  void FindServerPrices() {
+    std::vector<uint32_t> open;
+    std::vector<size_t> search_of(cap_.size());
+    for (size_t i = 0; i < saturated_.size(); ++i) {
+      search_of[saturated_[i]] = i;
+      if (!searches_[i].done()) open.push_back(saturated_[i]);
+    }
+    std::sort(open.begin(), open.end());  // so that a pass goes through memory once
+    std::vector<Demand> at(open.empty() ? 0 : cap_.size());
+    for (int round = 0; round < kMaxRounds && !open.empty(); ++round) {
+      Pass(std::span<const uint32_t>(open), at, [&](uint32_t s, size_t begin, size_t end) {
+        return demand_.At(begin, end, searches_[search_of[s]].price());
+      });
+      std::erase_if(open, [&](uint32_t s) { return searches_[search_of[s]].Observe(at[s]); });
+    }
+    for (size_t i = 0; i < saturated_.size(); ++i) {
+      mix_[saturated_[i]] = searches_[i].mix();
+      result_.server_price[saturated_[i]] = searches_[i].price();
+    }
+  }
+
+  void Assign() {
+    std::vector<uint32_t> all(cap_.size());
+    for (size_t s = 0; s < all.size(); ++s) all[s] = static_cast<uint32_t>(s);
+    std::vector<Assigned> assigned(all.size());
+    result_.frequency.resize(order_.pages());
+    double* frequency = result_.frequency.data();
+    Pass(std::span<const uint32_t>(all), assigned, [&](uint32_t s, size_t begin, size_t end) {
+      return demand_.Assign(begin, end, mix_[s], frequency);
+    });
+    result_.server_rate.resize(all.size());
+    Assigned total;
+    for (size_t s = 0; s < all.size(); ++s) {
+      // The targets leave room for rounding; this is the guarantee, whatever a demand function
+      // does.
+      const double limit = raw_cap_[s] * (1 - static_cast<double>(order_.size(s)) * kUnitRoundoff);
+      if (assigned[s].rate > limit) {
+        Scale(order_.begin(s), order_.end(s), limit / assigned[s].rate * (1 - 4 * kUnitRoundoff));
+        assigned[s].rate = limit;
+      }
+      result_.server_rate[s] = assigned[s].rate;
+      total.Add(assigned[s]);
+    }
+    const double limit = capacity_ * (1 - static_cast<double>(order_.pages()) * kUnitRoundoff);
+    if (total.rate > limit) {
+      const double factor = limit / total.rate * (1 - 4 * kUnitRoundoff);
+      Scale(0, order_.pages(), factor);
+      for (double& rate : result_.server_rate) rate *= factor;
+      total.rate *= factor;
+    }
+    result_.total_rate = total.rate;
+    result_.objective = total.objective;
+  }
+
+  void Scale(size_t begin, size_t end, double factor) {
+    for (size_t k = begin; k < end; ++k) result_.frequency[order_.PageAt(k)] *= factor;
+  }
+
+  const PageDemand& demand_;
+  const PageOrder& order_;
+  const SolverOptions& options_;
+  const std::vector<double>& raw_cap_;
+  const double capacity_;
+  Allocation& result_;
+  std::vector<double> cap_;  // raw_cap_ less the room for rounding
+  std::vector<DemandLimits> limits_;
+  DemandLimits total_;
+  std::vector<Mix> mix_;
+  std::vector<uint32_t> saturated_;
+  std::vector<PriceSearch> searches_;  // of saturated_[i]
+};
+
+}  // namespace
+
+void DemandLimits::Add(const DemandLimits& other) {
+  envelope += other.envelope;
+  top_price = std::max(top_price, other.top_price);
+  least += other.least;
+  most += other.most;
+  weight += other.weight;
+}
+
+void SolvePrices(const PageDemand& demand, const PageOrder& order, const std::vector<double>& cap,
+                 double capacity, const SolverOptions& options, Allocation& result) {
+  Solver(demand, order, cap, capacity, options, result).Solve();
+}
+
+}  // namespace escalona::revisit

@@ -84,7 +84,9 @@ void ExpectLimitsHold(const Case& c, const Allocation& a, bool polite = true) {
   std::iota(order.begin(), order.end(), 0);
   for (int round = 0; round < 3; ++round) {
     if (round == 1) std::reverse(order.begin(), order.end());
-    if (round == 2) std::sort(order.begin(), order.end(), [&](size_t i, size_t j) { return a.frequency[i] < a.frequency[j]; });
+    if (round == 2)
+      std::sort(order.begin(), order.end(),
+                [&](size_t i, size_t j) { return a.frequency[i] < a.frequency[j]; });
     std::vector<double> sum(c.interval.size() + 1, 0);
     std::vector<double> requests(c.interval.size() + 1, 0);
     double total = 0;
@@ -104,12 +106,15 @@ void ExpectLimitsHold(const Case& c, const Allocation& a, bool polite = true) {
 }
 
 double MarginalOf(const Case& c, size_t i, double f) {
-  return c.rate.empty() ? BeliefMarginal(c.alpha[i], c.beta[i], f) : MarginalFreshness(c.rate[i], f);
+  return c.rate.empty() ? BeliefMarginal(c.alpha[i], c.beta[i], f)
+                        : MarginalFreshness(c.rate[i], f);
 }
 
-// The conditions of Karush, Kuhn and Tucker, which a concave problem's optimum and nothing else meets.
+// The conditions of Karush, Kuhn and Tucker, which a concave problem's optimum and nothing else
+// meets.
 void ExpectOptimal(const Case& c, const Allocation& a, double tolerance = 1e-9) {
-  const bool costs_below_one = std::any_of(c.cost.begin(), c.cost.end(), [](double v) { return v < 1; });
+  const bool costs_below_one =
+      std::any_of(c.cost.begin(), c.cost.end(), [](double v) { return v < 1; });
   double total = 0;
   std::vector<double> sum(a.server_price.size(), 0);
   for (size_t i = 0; i < a.frequency.size(); ++i) {
@@ -119,8 +124,12 @@ void ExpectOptimal(const Case& c, const Allocation& a, double tolerance = 1e-9) 
     total += c.c(i) * f;
     const double gain = c.w(i) == 0 ? 0 : c.w(i) / c.c(i) * MarginalOf(c, i, f);
     const double nu = a.server_price[s];
-    if (f > c.l(i) * (1 + 1e-12)) EXPECT_GE(gain, nu * (1 - tolerance)) << "page " << i << " gets too much";
-    if (f < c.u(i) * (1 - 1e-12)) EXPECT_LE(gain, nu * (1 + tolerance)) << "page " << i << " gets too little";
+    if (f > c.l(i) * (1 + 1e-12)) {
+      EXPECT_GE(gain, nu * (1 - tolerance)) << "page " << i << " gets too much";
+    }
+    if (f < c.u(i) * (1 - 1e-12)) {
+      EXPECT_LE(gain, nu * (1 + tolerance)) << "page " << i << " gets too little";
+    }
     EXPECT_GE(f, c.l(i) * (1 - 1e-12));
     EXPECT_LE(f, c.u(i));
   }
@@ -133,7 +142,9 @@ void ExpectOptimal(const Case& c, const Allocation& a, double tolerance = 1e-9) 
       EXPECT_EQ(a.saturated[s], 1);
     }
   }
-  if (a.price > 0) EXPECT_NEAR(total, c.capacity, 1e-9 * c.capacity);
+  if (a.price > 0) {
+    EXPECT_NEAR(total, c.capacity, 1e-9 * c.capacity);
+  }
   EXPECT_NEAR(a.total_rate, total, 1e-9 * total);
 }
 
@@ -153,7 +164,8 @@ TEST(AllocationTest, MatchesHighPrecision) {
       EXPECT_NEAR(a.frequency[i], instance.frequency[i], 1e-9 * instance.frequency[i]) << i;
     }
     for (size_t s = 0; s < c.interval.size(); ++s) {
-      EXPECT_NEAR(a.server_price[s], instance.server_price[s], 1e-9 * instance.server_price[s]) << s;
+      EXPECT_NEAR(a.server_price[s], instance.server_price[s], 1e-9 * instance.server_price[s])
+          << s;
     }
     ExpectLimitsHold(c, a);
   }
@@ -426,18 +438,50 @@ TEST(AllocationTest, BadInputIsNamed) {
       {"short weight", [](Case& c) { c.weight.pop_back(); }, "weight has 2 entries"},
       {"server too large", [](Case& c) { c.server[2] = 9; }, "server[2] is 9"},
       {"short server", [](Case& c) { c.server.pop_back(); }, "server has 2 entries"},
-      {"zero cost", [](Case& c) { c.cost = {1, 0, 1}; }, "cost[1]"},
-      {"lo above hi", [](Case& c) { c.lo = {0, 2, 0}, c.hi = {1, 1, 1}; }, "lo[1] is 2"},
-      {"nan hi", [](Case& c) { c.hi = {1, std::nan(""), 1}; }, "hi[1]"},
+      {"zero cost",
+       [](Case& c) {
+         c.cost = {1, 0, 1};
+       },
+       "cost[1]"},
+      {"lo above hi",
+       [](Case& c) {
+         c.lo = {0, 2, 0}, c.hi = {1, 1, 1};
+       },
+       "lo[1] is 2"},
+      {"nan hi",
+       [](Case& c) {
+         c.hi = {1, std::nan(""), 1};
+       },
+       "hi[1]"},
       {"negative interval", [](Case& c) { c.interval[1] = -1; }, "min_interval[1]"},
       {"negative capacity", [](Case& c) { c.capacity = -1; }, "capacity is -1"},
       {"nan capacity", [](Case& c) { c.capacity = std::nan(""); }, "capacity is nan"},
       {"infinite capacity", [](Case& c) { c.capacity = kInfinity, c.interval[0] = 0; }, "server 0"},
-      {"alpha without beta", [](Case& c) { c.rate.clear(), c.alpha = {1, 1, 1}; }, "alpha has 3 entries"},
-      {"rates and beliefs", [](Case& c) { c.alpha = c.beta = {1, 1, 1}; }, "both given"},
-      {"zero alpha", [](Case& c) { c.rate.clear(), c.alpha = {1, 0, 1}, c.beta = {1, 1, 1}; }, "alpha[1]"},
-      {"lower bounds above a limit", [](Case& c) { c.lo = {3, 0, 0}; }, "lower bounds of server 0"},
-      {"lower bounds above the capacity", [](Case& c) { c.lo = {.5, .5, .5}, c.capacity = 1; }, "above the capacity"},
+      {"alpha without beta",
+       [](Case& c) {
+         c.rate.clear(), c.alpha = {1, 1, 1};
+       },
+       "alpha has 3 entries"},
+      {"rates and beliefs",
+       [](Case& c) {
+         c.alpha = c.beta = {1, 1, 1};
+       },
+       "both given"},
+      {"zero alpha",
+       [](Case& c) {
+         c.rate.clear(), c.alpha = {1, 0, 1}, c.beta = {1, 1, 1};
+       },
+       "alpha[1]"},
+      {"lower bounds above a limit",
+       [](Case& c) {
+         c.lo = {3, 0, 0};
+       },
+       "lower bounds of server 0"},
+      {"lower bounds above the capacity",
+       [](Case& c) {
+         c.lo = {.5, .5, .5}, c.capacity = 1;
+       },
+       "above the capacity"},
   };
   for (const BadCase& b : bad) {
     SCOPED_TRACE(b.name);
@@ -450,7 +494,8 @@ TEST(AllocationTest, BadInputIsNamed) {
     const absl::StatusOr<Allocation> result = Allocate(c.problem());
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_NE(std::string(result.status().message()).find(b.message), std::string::npos) << result.status();
+    EXPECT_NE(std::string(result.status().message()).find(b.message), std::string::npos)
+        << result.status();
   }
 }
 
@@ -469,7 +514,8 @@ Case LargeCase(size_t pages, bool weighted, bool sorted) {
   Case c;
   c.interval.assign(servers, 1e-3);
   for (size_t i = 0; i < pages; ++i) {
-    c.server.push_back(static_cast<uint32_t>(static_cast<double>(servers) * std::pow(uniform(random), 3)));
+    c.server.push_back(
+        static_cast<uint32_t>(static_cast<double>(servers) * std::pow(uniform(random), 3)));
     c.rate.push_back(uniform(random) < 0.01 ? 0 : std::exp(2.4 * normal(random) - 2));
     if (weighted) c.weight.push_back(uniform(random) < 0.01 ? 0 : std::exp(normal(random)));
   }
@@ -496,7 +542,8 @@ TEST(FastAllocationTest, ObjectiveIsThatOfTheExactOne) {
         const Allocation exact = Solve(scaled, options);
         ASSERT_FALSE(exact.fast);
         double objective = 0;
-        for (size_t i = 0; i < c.rate.size(); ++i) objective += c.w(i) * Freshness(c.rate[i], fast.frequency[i]);
+        for (size_t i = 0; i < c.rate.size(); ++i)
+          objective += c.w(i) * Freshness(c.rate[i], fast.frequency[i]);
         EXPECT_NEAR(objective, exact.objective, 1e-7 * exact.objective);
         EXPECT_NEAR(fast.objective, objective, 1e-7 * exact.objective) << "as reported";
         EXPECT_NEAR(fast.price, exact.price, 1e-5 * exact.price);
@@ -547,7 +594,9 @@ TEST(AllocationTest, ResultIsTheSameForEveryNumberOfThreads) {
     for (const int threads : {2, 3, 7}) {
       options.threads = threads;
       const Allocation many = Solve(c, options);
-      EXPECT_EQ(std::memcmp(one.frequency.data(), many.frequency.data(), c.rate.size() * sizeof(double)), 0);
+      EXPECT_EQ(
+          std::memcmp(one.frequency.data(), many.frequency.data(), c.rate.size() * sizeof(double)),
+          0);
       EXPECT_EQ(one.server_price, many.server_price);
       EXPECT_EQ(one.objective, many.objective);
       EXPECT_EQ(one.price, many.price);

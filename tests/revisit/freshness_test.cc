@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-
 TEST(FreshnessTest, GMatchesHighPrecision) {
   for (const GValue& value : kGValues) {
     EXPECT_LT(std::abs(G(value.x) / value.g - 1), 4e-15) << value.x;
@@ -33,7 +32,8 @@ TEST(FreshnessTest, InverseGUndoesG) {
 
 TEST(FreshnessTest, BeliefGMatchesHighPrecision) {
   for (const BeliefGValue& value : kBeliefGValues) {
-    EXPECT_LT(std::abs(BeliefG(value.alpha, value.z) / value.g - 1), 1e-13) << value.alpha << " " << value.z;
+    EXPECT_LT(std::abs(BeliefG(value.alpha, value.z) / value.g - 1), 1e-13)
+        << value.alpha << " " << value.z;
     EXPECT_LT(std::abs(InverseBeliefG(value.alpha, value.g) / value.z - 1), 1e-12)
         << value.alpha << " " << value.z;
   }
@@ -64,10 +64,12 @@ TEST(FreshnessTest, WorkedExampleHasItsFreshness) {
 TEST(FreshnessTest, MarginalIsTheDerivative) {
   for (const double f : {0.05, 0.3, 1.0, 8.0}) {
     const double h = 1e-5 * f;
-    EXPECT_NEAR(MarginalFreshness(0.7, f), (Freshness(0.7, f + h) - Freshness(0.7, f - h)) / (2 * h), 1e-8);
+    EXPECT_NEAR(MarginalFreshness(0.7, f),
+                (Freshness(0.7, f + h) - Freshness(0.7, f - h)) / (2 * h), 1e-8);
     for (const double alpha : {0.4, 1.0, 3.0}) {
       EXPECT_NEAR(BeliefMarginal(alpha, 2, f),
-                  (BeliefFreshness(alpha, 2, f + h) - BeliefFreshness(alpha, 2, f - h)) / (2 * h), 1e-8);
+                  (BeliefFreshness(alpha, 2, f + h) - BeliefFreshness(alpha, 2, f - h)) / (2 * h),
+                  1e-8);
     }
   }
 }

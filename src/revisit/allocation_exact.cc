@@ -216,7 +216,8 @@ class ExactDemand final : public PageDemand {
     const double high = mix.share < 1 ? Clamped(page, mix.high).frequency : 0;
     if (mix.share == 0) return high;
     const double low = Clamped(page, mix.low).frequency;
-    return (1 - mix.share) * high + mix.share * (page.lo + mix.scale * (low - page.lo));
+    const double f = (1 - mix.share) * high + mix.share * (page.lo + mix.scale * (low - page.lo));
+    return std::clamp(f, page.lo, page.hi);
   }
 
   const Problem& problem_;

@@ -17,7 +17,7 @@ constexpr size_t kBlock = 16384;  // pages that one task of the assignment takes
 constexpr size_t kChunk = 512;    // pages that go through the kernel at once
 
 // Rates scaled by up to this much meet their limits; the loss is of second order.
-constexpr double kRateTolerance = 1e-6;
+constexpr double kRateTolerance = 5e-6;
 // Two prices this near are one in floats.
 constexpr double kPriceTolerance = 2e-7;
 class FastDemand final : public PageDemand {

@@ -149,8 +149,8 @@ class HybridPolicy final : public RevisitPolicy {
     const double half_slot = 0.5 / slots_.rate();
     slots_.Use(now);
     if (buckets_.size() == 0) return VisitFirstTime(now);
-    const BucketedPages::Front front = saturated_ ? buckets_.Latest(now + half_slot)
-                                                  : buckets_.Earliest();
+    const BucketedPages::Front front =
+        saturated_ ? buckets_.Latest(now + half_slot) : buckets_.Earliest();
     if (!unvisited_.empty() && IsUnvisitedWorthMore(front, now)) return VisitFirstTime(now);
     buckets_.Visit(front.bucket, now);
     LeaveSlots(now);

@@ -1,4 +1,4 @@
-// Rounds of guarded Newton steps on the prices, then the assignment.
+// Rounds of guarded steps towards the prices.
 #include "revisit/price_solver.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "revisit/parallel.h"
 
@@ -17,6 +18,12 @@ constexpr double kUnitRoundoff = 0x1p-53;
 constexpr double kGreatestPrice = 1e300;
 constexpr int kMaxRounds = 300;
 constexpr size_t kTaskPages = 32768;
+
+// Samples only tell where to start.
+constexpr size_t kSampleFrom = 100'000;
+constexpr size_t kLeastSample = 1024;
+constexpr int kMaxSampleRounds = 40;
+constexpr SolverOptions kSampleOptions = {.rate_tolerance = 1e-3, .price_tolerance = 1e-4};
 
 // What is left of a limit when the sum of n terms may come out too large by n roundings, and each
 // term by a few.
@@ -42,6 +49,13 @@ class PriceSearch {
   [[nodiscard]] double rate() const { return rate_; }
 
   void StartAt(double price) { price_ = price; }
+  // Looks at `price` next, if it can be the one searched.
+  void Suggest(double price) {
+    if (price > low_ && price < high_) price_ = price;
+  }
+
+  // Other tolerances from here on. `options` must outlive the search.
+  void Loosen(const SolverOptions& options) { options_ = &options; }
 
   // Takes the demand at price() and moves on. Returns true when the price is found.
   bool Observe(const Demand& demand) {
@@ -80,8 +94,23 @@ class PriceSearch {
     return done_ = true;
   }
 
+  // Where the curve of log(price) over log(rate) is expected to meet the target: by the cubic
+  // through the last two points and their slopes, or by the tangent while there is one point, or
+  // the cubic would reach far out.
+  double Predict(const Demand& demand) {
+    const Point here{std::log(demand.rate), std::log(price_), -demand.rate / demand.slope};
+    const Point before = std::exchange(last_, here);
+    const double target = std::log(target_);
+    const double step = here.rate - before.rate;
+    const double s = (target - before.rate) / step;
+    if (!(s > -1 && s < 2)) return std::exp(here.price + (target - here.rate) * here.slope);
+    const double r = 1 - s;
+    return std::exp((1 + 2 * s) * r * r * before.price + s * r * r * step * before.slope +
+                    s * s * (3 - 2 * s) * here.price - s * s * r * step * here.slope);
+  }
+
   double Next(const Demand& demand) {
-    double next = price_ * std::exp(std::log(demand.rate / target_) * demand.rate / demand.slope);
+    double next = Predict(demand);
     const double width = high_ / low_;  // infinite until both ends are seen
     stalled_ = width < kInfinity && std::log(width) > std::log(width_) / 2 ? stalled_ + 1 : 0;
     width_ = width;
@@ -93,7 +122,13 @@ class PriceSearch {
     return next > low_ && next < high_ ? next : low_ + (high_ - low_) / 2;
   }
 
+  // Logarithms of a rate and its price, and the slope of the latter.
+  struct Point {
+    double rate, price, slope;
+  };
+
   const SolverOptions* options_ = nullptr;
+  Point last_{NAN, NAN, NAN};
   double target_ = 0;
   double least_ = 0;
   double price_ = 0;
@@ -238,6 +273,7 @@ class Solver {
     }
     PriceSearch search(target, total_.least, options_);
     search.StartAt(HighPrice(total_, target));
+    if (order_.pages() >= kSampleFrom) search.Suggest(SampledPrice(open, search));
     std::vector<Demand> at(cap_.size());
     std::vector<double> low_rate(cap_.size());
     std::vector<double> high_rate(cap_.size());
@@ -267,6 +303,60 @@ class Solver {
     std::vector<double> rates(at.size());
     for (size_t s = 0; s < at.size(); ++s) rates[s] = at[s].rate;
     return rates;
+  }
+
+  // How many pages of a server stand for all of it.
+  [[nodiscard]] size_t SampleSize(uint32_t s) const {
+    return std::min(order_.size(s), std::clamp(order_.size(s) / 32, kLeastSample, kTaskPages));
+  }
+
+  // The demand of a server as its first pages suggest it, for one block of a pass.
+  [[nodiscard]] Demand SampledAt(uint32_t s, size_t begin, double price) const {
+    if (begin != order_.begin(s)) return {};
+    const Demand sample = demand_.At(begin, begin + SampleSize(s), price);
+    const double scale = static_cast<double>(order_.size(s)) / static_cast<double>(SampleSize(s));
+    return {sample.rate * scale, sample.slope * scale};
+  }
+
+  // The price of the capacity as a sample of the pages suggests it: where the search is to start.
+  double SampledPrice(const std::vector<uint32_t>& open, PriceSearch search) {
+    search.Loosen(kSampleOptions);
+    std::vector<Demand> at(cap_.size());
+    for (int round = 0; round < kMaxSampleRounds && !search.done(); ++round) {
+      const double price = search.price();
+      Pass(std::span<const uint32_t>(open), at,
+           [&](uint32_t s, size_t begin, size_t) { return SampledAt(s, begin, price); });
+      Demand total;
+      for (const uint32_t s : open) {
+        total.Add(at[s].rate > cap_[s] ? Demand{cap_[s], 0} : at[s]);
+      }
+      search.Observe(total);
+    }
+    return search.price();
+  }
+
+  // The same for the large ones among the servers at their limits.
+  void SuggestServerPrices(const std::vector<uint32_t>& saturated,
+                           const std::vector<size_t>& search_of) {
+    std::vector<uint32_t> open;
+    std::vector<PriceSearch> samples = searches_;
+    for (const uint32_t s : saturated) {
+      if (order_.size(s) <= 4 * kLeastSample) continue;
+      open.push_back(s);
+      samples[search_of[s]].Loosen(kSampleOptions);
+    }
+    std::vector<Demand> at(open.empty() ? 0 : cap_.size());
+    for (int round = 0; round < kMaxSampleRounds && !open.empty(); ++round) {
+      Pass(std::span<const uint32_t>(open), at, [&](uint32_t s, size_t begin, size_t) {
+        return SampledAt(s, begin, samples[search_of[s]].price());
+      });
+      std::erase_if(open, [&](uint32_t s) {
+        PriceSearch& sample = samples[search_of[s]];
+        if (!sample.Observe(at[s])) return false;
+        searches_[search_of[s]].Suggest(sample.price());
+        return true;
+      });
+    }
   }
 
   // Moves the open servers that exceed their limits at `price`, which is at or above the price
@@ -333,6 +423,7 @@ class Solver {
       if (!searches_[i].done()) open.push_back(saturated_[i]);
     }
     std::sort(open.begin(), open.end());  // so that a pass goes through memory once
+    if (order_.pages() >= kSampleFrom) SuggestServerPrices(open, search_of);
     std::vector<Demand> at(open.empty() ? 0 : cap_.size());
     for (int round = 0; round < kMaxRounds && !open.empty(); ++round) {
       Pass(std::span<const uint32_t>(open), at, [&](uint32_t s, size_t begin, size_t end) {

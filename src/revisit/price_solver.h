@@ -77,10 +77,10 @@ struct SolverOptions {
 // added in any order: the targets stay below them by the greatest rounding error of such a sum.
 // Fills everything in `result` but `fast`.
 //
-// Rounds of Newton's method on log(rate) against log(price), which is concave, guarded by a
-// bracket; each round is one parallel pass over the pages of the servers still open. Sums are
-// formed per block of pages and added in order, so the result does not depend on the number of
-// threads.
+// Rounds of Hermite interpolation (Newton's method at first) on log(price) over log(rate), smooth
+// and monotone, guarded by a bracket; each round is one parallel pass over the pages of the servers
+// still open. Sums are formed per block of pages and added in order, so the result does not depend
+// on the number of threads.
 std::vector<Mix> SolvePrices(const PageDemand& demand, const PageOrder& order,
                              const std::vector<double>& cap, double capacity,
                              const SolverOptions& options, Allocation& result);

@@ -69,12 +69,12 @@ Case RandomCase(std::mt19937_64& random, size_t pages, size_t servers, bool extr
     c.server.push_back(static_cast<uint32_t>(random() % servers));
     if (!extras) continue;
     c.cost.push_back(std::exp(0.5 * normal(random)));
-    c.lo.push_back(uniform(random) < 0.2 ? 1e-3 * uniform(random) / static_cast<double>(pages) : 0);
+    c.lo.push_back(uniform(random) < 0.2 ? 1e-5 * uniform(random) / static_cast<double>(pages) : 0);
     c.hi.push_back(uniform(random) < 0.3 ? c.lo.back() + uniform(random) / 4 : kInfinity);
   }
   double most = 0;
   for (const double interval : c.interval) most += 1 / interval;
-  c.capacity = most * std::pow(uniform(random), 2);
+  c.capacity = most * (0.002 + std::pow(uniform(random), 2));
   return c;
 }
 

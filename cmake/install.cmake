@@ -11,6 +11,7 @@ configure_package_config_file(cmake/escalonaConfig.cmake.in escalonaConfig.cmake
 write_basic_package_version_file(escalonaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/escalonaConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/escalonaConfigVersion.cmake
+              cmake/FindLibPsl.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/escalona)
 install(FILES docs/escalona.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES scripts/completion.bash RENAME escalona

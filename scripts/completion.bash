@@ -1,0 +1,14 @@
+# Bash completion for escalona. The words come from the program itself, so they cannot grow stale.
+_escalona() {
+  local current=${COMP_WORDS[COMP_CWORD]} help
+  if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "${COMP_WORDS[1]}" = help ]; }; then
+    help=$("${COMP_WORDS[0]}" --help 2>/dev/null | awk '/^Subcommands:/ { on = 1; next } on && /^  [a-z]/ { print $1 }')
+    mapfile -t COMPREPLY < <(compgen -W "$help help --help --version" -- "$current")
+  elif [[ $current == -* ]]; then
+    help=$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE '(^|[ ,])--?[a-z][a-z-]*' | tr -d ' ,')
+    mapfile -t COMPREPLY < <(compgen -W "$help" -- "$current")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -o filenames -F _escalona escalona

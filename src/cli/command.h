@@ -21,6 +21,7 @@ void AddRun(CLI::App& app, int& status);
 void AddGen(CLI::App& app, int& status);
 void AddPlan(CLI::App& app, int& status);
 void AddEstimate(CLI::App& app, int& status);
+void AddUrl(CLI::App& app, int& status);
 
 }  // namespace escalona::cli
 

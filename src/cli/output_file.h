@@ -45,6 +45,9 @@ class OutputFile {
   // Finishes the file and gives it its name. To be called once, last.
   [[nodiscard]] absl::Status Commit();
 
+  // Whether everything went well so far.
+  bool ok() const { return status_.ok(); }
+
   // Bytes appended so far.
   uint64_t size() const { return written_ + used_; }
 

@@ -12,7 +12,7 @@
 
 namespace escalona {
 
-// Hands out chunks of 32 bytes to 64 KiB, cut from blocks of 2 MiB. A reference counts units of
+// Hands out chunks of 32 bytes to 1 MiB, cut from blocks of 2 MiB. A reference counts units of
 // eight bytes, so 32 bits name 32 GiB. A freed chunk is used again for its own size only.
 //
 // Cost: Allocate, Free and At are O(1); no memory per chunk. Sizes are 32, 48, 64, 96, 128, ...
@@ -22,12 +22,12 @@ class ChunkPool {
   using Reference = uint32_t;
   static constexpr Reference kNone = 0;  // no chunk; also: no chunk is left
   static constexpr size_t kUnit = 8;
-  static constexpr size_t kMaxChunk = size_t{64} << 10;
+  static constexpr size_t kMaxChunk = size_t{1} << 20;
 
   // Takes at most `max_bytes` from the system: whole blocks, at least one, at most 32 GiB.
   explicit ChunkPool(uint64_t max_bytes = UINT64_MAX);
 
-  static constexpr int kSizes = 23;
+  static constexpr int kSizes = 31;
   // Bytes of a chunk of size `size` (0 to kSizes - 1).
   static constexpr size_t Bytes(int size) {
     return (size % 2 == 0 ? size_t{32} : size_t{48}) << (size / 2);

@@ -29,12 +29,13 @@ FingerprintIndex::NewBuckets(size_t count) {
   return std::unique_ptr<Bucket[], FreeDelete>(static_cast<Bucket*>(memory));
 }
 
-void FingerprintIndex::Place(uint64_t slot) {
-  size_t b = Home(FingerprintOf(slot));
+void FingerprintIndex::Place(uint32_t fingerprint, Reference reference) {
+  size_t b = Home(fingerprint);
   while (IsFull(buckets_[b])) b = Next(b);
-  uint64_t* free = buckets_[b].slots;
-  while (*free != kEmpty) ++free;
-  *free = slot;
+  Bucket& bucket = buckets_[b];
+  const size_t i = Size(bucket);
+  bucket.fingerprints[i] = fingerprint;
+  bucket.references[i] = reference;
 }
 
 void FingerprintIndex::Grow() {
@@ -44,53 +45,46 @@ void FingerprintIndex::Grow() {
   capacity_ = count * kSlots * 4 / 5;
   const auto old = std::exchange(buckets_, NewBuckets(count));
   for (size_t b = 0; b < old_count; ++b) {
-    for (uint64_t slot : old[b].slots) {
-      if (slot != kEmpty) Place(slot);
-    }
+    const size_t size = Size(old[b]);
+    for (size_t i = 0; i < size; ++i) Place(old[b].fingerprints[i], old[b].references[i]);
   }
 }
 
 void FingerprintIndex::Insert(uint32_t fingerprint, Reference reference) {
   if (size_ == capacity_) Grow();
-  Place(uint64_t{fingerprint} << 32 | reference);
+  Place(fingerprint, reference);
   ++size_;
 }
 
-void FingerprintIndex::RemoveFrom(size_t b, size_t i) {
-  uint64_t* slots = buckets_[b].slots;
-  size_t last = kSlots - 1;
-  while (slots[last] == kEmpty) --last;
-  slots[i] = slots[last];  // may be the same slot
-  slots[last] = kEmpty;
+void FingerprintIndex::RemoveFrom(Bucket& bucket, size_t i) {
+  const size_t last = Size(bucket) - 1;
+  bucket.fingerprints[i] = bucket.fingerprints[last];
+  bucket.references[i] = bucket.references[last];
+  bucket.references[last] = kNone;  // last may be i
 }
 
 void FingerprintIndex::Erase(uint32_t fingerprint, Reference reference) {
-  const uint64_t wanted = uint64_t{fingerprint} << 32 | reference;
   size_t b = Home(fingerprint);
-  size_t i = 0;
-  while (buckets_[b].slots[i] != wanted) {
-    if (++i == kSlots) {
-      i = 0;
-      b = Next(b);
-    }
-  }
+  uint32_t hit;
+  while ((hit = EqualLanes(buckets_[b].references, reference)) == 0) b = Next(b);
   --size_;
   // A hole in a full bucket is filled by the nearest pair that had to pass it; that may leave a
   // hole further on, and so forth.
   bool was_full = IsFull(buckets_[b]);
-  RemoveFrom(b, i);
+  RemoveFrom(buckets_[b], static_cast<size_t>(std::countr_zero(hit)));
   for (size_t from = Next(b), distance = 1; was_full; from = Next(from), ++distance) {
     Bucket& bucket = buckets_[from];
-    const bool from_full = IsFull(bucket);
-    for (size_t j = 0; j < kSlots && bucket.slots[j] != kEmpty; ++j) {
-      if (Displacement(from, bucket.slots[j]) < distance) continue;
-      buckets_[b].slots[kSlots - 1] = bucket.slots[j];
-      RemoveFrom(from, j);
+    was_full = IsFull(bucket);
+    const size_t size = Size(bucket);
+    for (size_t i = 0; i < size; ++i) {
+      if (Displacement(from, bucket.fingerprints[i]) < distance) continue;
+      buckets_[b].fingerprints[kSlots - 1] = bucket.fingerprints[i];
+      buckets_[b].references[kSlots - 1] = bucket.references[i];
+      RemoveFrom(bucket, i);
       b = from;
       distance = 0;
       break;
     }
-    was_full = from_full;
   }
 }
 

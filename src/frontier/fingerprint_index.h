@@ -2,10 +2,15 @@
 #ifndef ESCALONA_FRONTIER_FINGERPRINT_INDEX_H_
 #define ESCALONA_FRONTIER_FINGERPRINT_INDEX_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace escalona {
 
@@ -41,11 +46,13 @@ class FingerprintIndex {
   Reference Find(uint32_t fingerprint, IsIt is_it) const {
     if (!buckets_) return kNone;
     for (size_t b = Home(fingerprint);; b = Next(b)) {
-      for (uint64_t slot : buckets_[b].slots) {
-        if (slot == kEmpty) return kNone;
-        if (FingerprintOf(slot) == fingerprint && is_it(ReferenceOf(slot)))
-          return ReferenceOf(slot);
+      const Bucket& bucket = buckets_[b];
+      for (uint32_t hits = EqualLanes(bucket.fingerprints, fingerprint); hits != 0;
+           hits &= hits - 1) {
+        const Reference reference = bucket.references[std::countr_zero(hits)];
+        if (reference != kNone && is_it(reference)) return reference;
       }
+      if (!IsFull(bucket)) return kNone;
     }
   }
 
@@ -59,37 +66,56 @@ class FingerprintIndex {
   void Clear() { *this = FingerprintIndex(); }
 
  private:
-  static constexpr uint64_t kEmpty = 0;
   static constexpr size_t kSlots = 8;
   static constexpr int kFirstBits = 4;  // 16 buckets: 1 KiB
   struct alignas(64) Bucket {
-    uint64_t slots[kSlots];
+    uint32_t fingerprints[kSlots];
+    Reference references[kSlots];  // kNone: the slot is empty
   };
   struct FreeDelete {
     void operator()(void* memory) const { std::free(memory); }
   };
 
-  static uint32_t FingerprintOf(uint64_t slot) { return static_cast<uint32_t>(slot >> 32); }
-  static Reference ReferenceOf(uint64_t slot) { return static_cast<Reference>(slot); }
   static std::unique_ptr<Bucket[], FreeDelete> NewBuckets(size_t count);
+  // Bit i is set when lanes[i] == value.
+  static uint32_t EqualLanes(const uint32_t (&lanes)[kSlots], uint32_t value);
 
   size_t Home(uint32_t fingerprint) const { return fingerprint >> (32 - bits_); }
   size_t Next(size_t bucket) const { return (bucket + 1) & ((size_t{1} << bits_) - 1); }
-  static bool IsFull(const Bucket& bucket) { return bucket.slots[kSlots - 1] != kEmpty; }
-  // How far a pair in `bucket` stands from its home.
-  size_t Displacement(size_t bucket, uint64_t slot) const {
-    return (bucket - Home(FingerprintOf(slot))) & ((size_t{1} << bits_) - 1);
+  static bool IsFull(const Bucket& bucket) { return bucket.references[kSlots - 1] != kNone; }
+  static size_t Size(const Bucket& bucket) {
+    return static_cast<size_t>(
+        std::countr_zero(EqualLanes(bucket.references, kNone) | 1 << kSlots));
   }
-  void Place(uint64_t slot);
+  // How far a pair in `bucket` stands from its home.
+  size_t Displacement(size_t bucket, uint32_t fingerprint) const {
+    return (bucket - Home(fingerprint)) & ((size_t{1} << bits_) - 1);
+  }
+  void Place(uint32_t fingerprint, Reference reference);
   void Grow();
-  // Takes slot `i` out of bucket `b`, which keeps its pairs together.
-  void RemoveFrom(size_t b, size_t i);
+  // Takes slot `i` out of a bucket, which keeps its pairs together.
+  static void RemoveFrom(Bucket& bucket, size_t i);
 
   std::unique_ptr<Bucket[], FreeDelete> buckets_;
   int bits_ = 0;
   size_t size_ = 0;
   size_t capacity_ = 0;  // pairs at which the table grows
 };
+
+inline uint32_t FingerprintIndex::EqualLanes(const uint32_t (&lanes)[kSlots], uint32_t value) {
+#ifdef __SSE2__
+  const __m128i wanted = _mm_set1_epi32(static_cast<int>(value));
+  const auto* halves = reinterpret_cast<const __m128i*>(lanes);
+  const __m128i low = _mm_cmpeq_epi32(_mm_load_si128(halves), wanted);
+  const __m128i high = _mm_cmpeq_epi32(_mm_load_si128(halves + 1), wanted);
+  const __m128i words = _mm_packs_epi32(low, high);
+  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(words, _mm_setzero_si128())));
+#else
+  uint32_t mask = 0;
+  for (size_t i = 0; i < kSlots; ++i) mask |= uint32_t{lanes[i] == value} << i;
+  return mask;
+#endif
+}
 
 }  // namespace escalona
 

@@ -40,37 +40,28 @@ void HostRanking::Set(uint32_t host, uint32_t count) {
   }
 }
 
-template <typename Wanted>
-uint32_t HostRanking::Descend(size_t level, uint32_t i, Wanted wanted) const {
-  while (level > 0) {
-    --level;
-    i *= kFanOut;
-    while (!wanted(levels_[level][i])) ++i;
-  }
-  return i;
+uint32_t HostRanking::Most() const {
+  const std::vector<uint32_t>& top = levels_.back();
+  return top.empty() ? 0 : *std::max_element(top.begin(), top.end());
 }
 
-uint32_t HostRanking::FirstFrom(uint32_t host) const {
-  const auto has_urls = [](uint32_t count) { return count > 0; };
+uint32_t HostRanking::FirstFrom(uint32_t host, uint32_t count) const {
+  // Upwards, until a number behind `host` is large enough ...
   uint32_t i = host;
-  for (size_t level = 0; level < levels_.size(); ++level) {
+  for (size_t level = 0; level < levels_.size(); ++level, i /= kFanOut) {
     const auto end = static_cast<uint32_t>(
         std::min<size_t>(levels_[level].size(), (size_t{i} / kFanOut + 1) * kFanOut));
-    for (; i < end; ++i) {
-      if (has_urls(levels_[level][i])) return Descend(level, i, has_urls);
+    while (i < end && levels_[level][i] < count) ++i;
+    if (i == end) continue;
+    // ... and down again to the host it comes from.
+    while (level > 0) {
+      --level;
+      i *= kFanOut;
+      while (levels_[level][i] < count) ++i;
     }
-    i /= kFanOut;
+    return i;
   }
   return kNoHost;
-}
-
-uint32_t HostRanking::Largest() const {
-  const std::vector<uint32_t>& top = levels_.back();
-  const auto largest = std::max_element(top.begin(), top.end());
-  if (largest == top.end() || *largest == 0) return kNoHost;
-  const uint32_t most = *largest;
-  return Descend(levels_.size() - 1, static_cast<uint32_t>(largest - top.begin()),
-                 [most](uint32_t count) { return count == most; });
 }
 
 }  // namespace escalona

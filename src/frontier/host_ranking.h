@@ -9,7 +9,7 @@
 namespace escalona {
 
 // A count per host, hosts numbered in the order they became known. Answers what the three
-// strategies ask: the first host that has any (depth-first), the first one from a place on
+// strategies ask: the first host that has any URL (depth-first), the first one from a place on
 // (breadth-first), the first of those that have the most (best-first).
 //
 // A tree of fan-out 16: level 0 holds the counts, each number above is the largest of the 16
@@ -37,10 +37,11 @@ class HostRanking {
   }
   void Set(uint32_t host, uint32_t count);
 
-  // The first host from `host` on that has URLs, or kNoHost. `host` may be size().
-  uint32_t FirstFrom(uint32_t host) const;
-  // The first of the hosts that have the most URLs, or kNoHost when none has any.
-  uint32_t Largest() const;
+  // The largest count; 0 when no host has URLs.
+  uint32_t Most() const;
+  // The first host from `host` on that has at least `count` URLs (`count` > 0), or kNoHost. `host`
+  // may be size().
+  uint32_t FirstFrom(uint32_t host, uint32_t count) const;
 
   void Clear() { *this = HostRanking(); }
 
@@ -48,10 +49,6 @@ class HostRanking {
   static constexpr uint32_t kFanOut = 16;
 
   void Raise(uint32_t host, uint32_t value);
-  // Descends from number `i` of `level` to the first host below it for which `wanted` holds.
-  template <typename Wanted>
-  uint32_t Descend(size_t level, uint32_t i, Wanted wanted) const;
-
   std::vector<std::vector<uint32_t>> levels_;  // the last level has at most 16 numbers
   uint32_t size_ = 0;
 };

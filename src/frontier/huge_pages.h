@@ -20,6 +20,19 @@ inline void* AllocateHuge(size_t bytes) {
   return memory;
 }
 
+// For containers of such memory.
+template <typename T>
+struct HugeAllocator {
+  using value_type = T;
+  HugeAllocator() = default;
+  template <typename U>
+  HugeAllocator(const HugeAllocator<U>&) {
+  }  // NOLINT(google-explicit-constructor): allocators convert
+  T* allocate(size_t count) { return static_cast<T*>(AllocateHuge(count * sizeof(T))); }
+  void deallocate(T* memory, size_t) { std::free(memory); }
+  bool operator==(const HugeAllocator&) const = default;
+};
+
 }  // namespace escalona
 
 #endif  // ESCALONA_FRONTIER_HUGE_PAGES_H_

@@ -6,53 +6,49 @@
 namespace escalona {
 
 bool RecordQueue::AppendChunk(ChunkPool& pool, uint32_t units) {
-  const uint32_t needed = units + 2;  // chunk header and end mark
-  int size = ChunkPool::SizeFor(needed * ChunkPool::kUnit);
-  if (tail_chunk_ != ChunkPool::kNone) {
-    size = std::max(size, std::min(Header(pool, tail_chunk_).size + 1, kUsualMaximum));
-  }
+  int size = ChunkPool::SizeFor((units + 1) * ChunkPool::kUnit);
+  if (!empty()) size = std::max(size, std::min(tail_size_ + 1, kUsualMaximum));
   const Reference chunk = pool.Allocate(size);
   if (chunk == ChunkPool::kNone) return false;
-  Header(pool, chunk) = {ChunkPool::kNone, size};
-  if (tail_chunk_ == ChunkPool::kNone) {
-    head_chunk_ = chunk;
-    head_ = chunk + 1;
+  if (empty()) {
+    head_chunk_ = head_ = chunk;
   } else {
-    Header(pool, tail_chunk_).next = chunk;
-    *reinterpret_cast<Record*>(pool.At(tail_)) = {0, Record::kEndOfChunk};
+    const auto end = static_cast<uint16_t>(Record::kEndOfChunk + tail_size_);
+    Record::At(pool, tail_) = {chunk, end};
   }
-  tail_chunk_ = chunk;
-  tail_ = chunk + 1;
-  tail_end_ = chunk + static_cast<Reference>(ChunkPool::Bytes(size) / ChunkPool::kUnit) - 1;
+  tail_ = chunk;
+  left_ = static_cast<uint16_t>(ChunkUnits(size) - 1);
+  tail_size_ = static_cast<uint8_t>(size);
   return true;
 }
 
 RecordQueue::Reference RecordQueue::Append(ChunkPool& pool, uint32_t owner, std::string_view text) {
   const bool is_long = text.size() > Record::kMaxInline;
-  const uint32_t size = is_long ? Record::kLong : static_cast<uint32_t>(text.size());
+  const uint16_t size = is_long ? Record::kLong : static_cast<uint16_t>(text.size());
   const uint32_t units = Units(size);
-  if (tail_end_ - tail_ < units && !AppendChunk(pool, units)) return ChunkPool::kNone;
+  if (left_ < units && !AppendChunk(pool, units)) return ChunkPool::kNone;
   const Reference reference = tail_;
-  auto* record = reinterpret_cast<Record*>(pool.At(reference));
-  *record = {owner, size};
+  Record& record = Record::At(pool, reference);
+  record = {owner, size};
   if (is_long) {
-    *reinterpret_cast<std::string**>(record + 1) = new std::string(text);
+    const auto* copy = new std::string(text);
+    std::memcpy(record.bytes(), &copy, sizeof copy);
   } else {
-    std::memcpy(record + 1, text.data(), text.size());
+    std::memcpy(record.bytes(), text.data(), text.size());
   }
   tail_ += units;
+  left_ = static_cast<uint16_t>(left_ - units);
   return reference;
 }
 
 void RecordQueue::DropHeadChunk(ChunkPool& pool) {
-  const ChunkHeader header = Header(pool, head_chunk_);
-  pool.Free(head_chunk_, header.size);
-  head_chunk_ = header.next;
-  head_ = header.next + 1;
+  const Record end = Record::At(pool, head_);
+  pool.Free(head_chunk_, end.size - Record::kEndOfChunk);
+  head_chunk_ = head_ = end.owner;
 }
 
 void RecordQueue::Release(ChunkPool& pool) {
-  pool.Free(head_chunk_, Header(pool, head_chunk_).size);
+  pool.Free(head_chunk_, tail_size_);
   *this = RecordQueue();
 }
 

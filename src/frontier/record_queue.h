@@ -2,7 +2,9 @@
 #ifndef ESCALONA_FRONTIER_RECORD_QUEUE_H_
 #define ESCALONA_FRONTIER_RECORD_QUEUE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -10,26 +12,36 @@
 
 namespace escalona {
 
-// One stored text and whose it is. Starts at an eight-byte unit of the pool; the text follows.
+// One stored text and whose it is: six bytes, then the text. Starts at an eight-byte unit of the
+// pool.
 struct Record {
   uint32_t owner;
-  uint32_t size;  // bytes of the text, or one of the two marks below
+  uint16_t size;        // bytes of the text, or one of the marks below
+  uint16_t unused = 0;  // the first two bytes of the text
 
-  static constexpr uint32_t kMaxInline = 32 << 10;
-  static constexpr uint32_t kLong = UINT32_MAX;            // a std::string* follows
-  static constexpr uint32_t kEndOfChunk = UINT32_MAX - 1;  // go on in the next chunk
+  static constexpr size_t kHead = 6;
+  static constexpr uint16_t kMaxInline = 32 << 10;
+  static constexpr uint16_t kLong = UINT16_MAX;  // the text is a std::string*
+  // From here up to kLong: no record but the end of a chunk. `owner` is the first record of the
+  // next chunk, size - kEndOfChunk the size of this one, as the pool counts sizes.
+  static constexpr uint16_t kEndOfChunk = UINT16_MAX - ChunkPool::kSizes;
 
-  static const Record& At(const ChunkPool& pool, ChunkPool::Reference reference) {
-    return *reinterpret_cast<const Record*>(pool.At(reference));
+  static Record& At(const ChunkPool& pool, ChunkPool::Reference reference) {
+    return *reinterpret_cast<Record*>(pool.At(reference));
   }
+  bool is_end_of_chunk() const { return size >= kEndOfChunk && size != kLong; }
+
   // Points into the pool, or to the long text; valid until the record is removed.
   std::string_view text() const {
-    const char* bytes = reinterpret_cast<const char*>(this + 1);
-    if (size != kLong) [[likely]]
-      return {bytes, size};
-    return *long_text();
+    return size == kLong ? std::string_view(*long_text()) : std::string_view(bytes(), size);
   }
-  std::string* long_text() const { return *reinterpret_cast<std::string* const*>(this + 1); }
+  std::string* long_text() const {
+    std::string* text;
+    std::memcpy(&text, bytes(), sizeof text);
+    return text;
+  }
+  const char* bytes() const { return reinterpret_cast<const char*>(this) + kHead; }
+  char* bytes() { return reinterpret_cast<char*>(this) + kHead; }
 };
 static_assert(sizeof(Record) == ChunkPool::kUnit);
 
@@ -37,8 +49,9 @@ static_assert(sizeof(Record) == ChunkPool::kUnit);
 // behind the other in chunks that grow from just fitting to 4 KiB, so a queue is read in the order
 // of memory, and a short one wastes little. A chunk is freed when its last record is taken.
 //
-// Invariant: unless the queue is empty, head_ is a record of head_chunk_ or its end mark, and each
-// chunk but the last has an end mark. 20 bytes; the owner clears it before it goes.
+// Invariant: unless the queue is empty, head_ is a record of head_chunk_ or its end, tail_ is where
+// the next one goes, and behind tail_ there is room for left_ units and the end of the chunk, which
+// each chunk but the last has. 16 bytes; the owner clears the queue before it goes.
 class RecordQueue {
  public:
   using Reference = ChunkPool::Reference;
@@ -50,18 +63,15 @@ class RecordQueue {
 
   // The oldest record. The queue is not empty.
   Reference Front(ChunkPool& pool) {
-    if (Record::At(pool, head_).size == Record::kEndOfChunk) [[unlikely]]
-      DropHeadChunk(pool);
+    if (Record::At(pool, head_).is_end_of_chunk()) DropHeadChunk(pool);
     return head_;
   }
   // Removes the record that Front() returned.
   void PopFront(ChunkPool& pool) {
     const Record& front = Record::At(pool, head_);
-    if (front.size == Record::kLong) [[unlikely]]
-      delete front.long_text();
+    if (front.size == Record::kLong) delete front.long_text();
     head_ += Units(front.size);
-    if (empty()) [[unlikely]]
-      Release(pool);
+    if (empty()) Release(pool);
   }
 
   // Removes all records.
@@ -75,12 +85,10 @@ class RecordQueue {
   // Calls visit(reference) for each record, oldest first.
   template <typename Visit>
   void ForEach(const ChunkPool& pool, Visit visit) const {
-    Reference chunk = head_chunk_;
     for (Reference at = head_; at != tail_;) {
       const Record& record = Record::At(pool, at);
-      if (record.size == Record::kEndOfChunk) {
-        chunk = Header(pool, chunk).next;
-        at = chunk + 1;
+      if (record.is_end_of_chunk()) {
+        at = record.owner;
         continue;
       }
       const uint32_t units = Units(record.size);
@@ -89,27 +97,19 @@ class RecordQueue {
     }
   }
 
-  void PrefetchTail(const ChunkPool& pool) const {
-    if (tail_ != ChunkPool::kNone) pool.Prefetch(tail_);
-  }
-  void PrefetchHead(const ChunkPool& pool) const {
-    if (head_ != ChunkPool::kNone) pool.Prefetch(head_);
-  }
+  void PrefetchTail(const ChunkPool& pool) const { pool.Prefetch(tail_); }
+  void PrefetchHead(const ChunkPool& pool) const { pool.Prefetch(head_); }
 
  private:
-  struct ChunkHeader {
-    Reference next;
-    int32_t size;  // as ChunkPool counts sizes
-  };
-  static_assert(sizeof(ChunkHeader) == ChunkPool::kUnit);
   static constexpr int kUsualMaximum = ChunkPool::SizeFor(4096);
 
-  static ChunkHeader& Header(const ChunkPool& pool, Reference chunk) {
-    return *reinterpret_cast<ChunkHeader*>(pool.At(chunk));
+  // Units of a record with this `size`.
+  static uint32_t Units(uint16_t size) {
+    const uint32_t bytes = size == Record::kLong ? sizeof(std::string*) : size;
+    return (Record::kHead + bytes + ChunkPool::kUnit - 1) / ChunkPool::kUnit;
   }
-  // Units of a record with this `size`, its head included.
-  static uint32_t Units(uint32_t size) {
-    return size == Record::kLong ? 2 : 1 + (size + ChunkPool::kUnit - 1) / ChunkPool::kUnit;
+  static uint32_t ChunkUnits(int size) {
+    return static_cast<uint32_t>(ChunkPool::Bytes(size) / ChunkPool::kUnit);
   }
   bool AppendChunk(ChunkPool& pool, uint32_t units);
   void DropHeadChunk(ChunkPool& pool);
@@ -117,9 +117,9 @@ class RecordQueue {
 
   Reference head_chunk_ = ChunkPool::kNone;
   Reference head_ = ChunkPool::kNone;
-  Reference tail_chunk_ = ChunkPool::kNone;
-  Reference tail_ = ChunkPool::kNone;      // where the next record or end mark goes
-  Reference tail_end_ = ChunkPool::kNone;  // the last unit of the tail chunk, kept for the end mark
+  Reference tail_ = ChunkPool::kNone;
+  uint16_t left_ = 0;
+  uint8_t tail_size_ = 0;  // of the chunk that tail_ stands in, as the pool counts sizes
 };
 
 }  // namespace escalona

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/hash/hash.h"
 #include "frontier/chunk_pool.h"
 #include "frontier/fingerprint_index.h"
-#include "frontier/host_queue.h"
+#include "frontier/host.h"
 #include "frontier/host_ranking.h"
+#include "frontier/huge_pages.h"
 #include "url/command_url.h"
 
 namespace escalona {
@@ -58,11 +61,6 @@ class Scheduler::Core {
  private:
   static constexpr uint32_t kNoHost = HostRanking::kNoHost;
 
-  struct Host {
-    std::string name;
-    HostQueue queue;
-  };
-
   // A URL on its way into its queue.
   struct Arrival {
     CommandUrl url;
@@ -85,19 +83,20 @@ class Scheduler::Core {
   uint64_t TakeBreadthFirst(uint64_t limit, UrlVisitor visit);
   uint64_t TakeBestFirst(uint64_t limit, UrlVisitor visit);
   uint64_t TakeFrom(uint32_t host, uint64_t limit, UrlVisitor visit);
-  size_t NextInRing(std::span<uint32_t> next) const;
+  uint32_t TakeOneOfEach(uint32_t from, uint32_t count, uint64_t limit, UrlVisitor visit);
   void Forget(uint32_t host, ChunkPool::Reference reference);
   void ForgetNow();
 
   const Strategy strategy_;
   ChunkPool pool_;
-  std::vector<Host> hosts_;      // in the order they became known
-  FingerprintIndex host_index_;  // reference: number of the host + 1
-  FingerprintIndex url_index_;   // reference: the URL's record; exactly the URLs in the queues
-  HostRanking ranking_;          // the number of URLs in each queue
-  uint64_t url_count_ = 0;       // and in all of them
-  uint32_t ring_place_ = 0;      // breadth-first: the host behind the one served last
-  bool draining_ = false;        // everything is being handed out: url_index_ goes as a whole
+  std::vector<Host, HugeAllocator<Host>> hosts_;  // in the order they became known
+  std::deque<std::string> long_names_;            // of hosts that cannot hold them
+  FingerprintIndex host_index_;                   // reference: number of the host + 1
+  FingerprintIndex url_index_;  // reference: the URL's record; exactly the URLs in the queues
+  HostRanking ranking_;         // the number of URLs in each queue
+  uint64_t url_count_ = 0;      // and in all of them
+  uint32_t ring_place_ = 0;     // breadth-first: the host behind the one served last
+  bool draining_ = false;       // everything is being handed out: url_index_ goes as a whole
   std::array<Arrival, kBatch> arrivals_ = {};
   std::array<std::pair<uint32_t, ChunkPool::Reference>, 16> forgotten_ = {};
   size_t forgotten_count_ = 0;  // 0 between calls
@@ -107,7 +106,7 @@ class Scheduler::Core {
 
 uint32_t Scheduler::Core::FindHost(uint32_t fingerprint, std::string_view name) const {
   const FingerprintIndex::Reference found = host_index_.Find(
-      fingerprint, [&](FingerprintIndex::Reference i) { return hosts_[i - 1].name == name; });
+      fingerprint, [&](FingerprintIndex::Reference i) { return hosts_[i - 1].name() == name; });
   return found == FingerprintIndex::kNone ? kNoHost : found - 1;
 }
 
@@ -123,7 +122,11 @@ uint32_t Scheduler::Core::FindOrAddHost(const Arrival& arrival) {
   }
   if (hosts_.size() == kNoHost - 1) return kNoHost;
   const auto host = static_cast<uint32_t>(hosts_.size());
-  hosts_.push_back({std::string(arrival.url.host), {}});
+  if (arrival.url.host.size() <= Host::kMaxInline) {
+    hosts_.emplace_back(arrival.url.host);
+  } else {
+    hosts_.emplace_back(long_names_.emplace_back(arrival.url.host));
+  }
   host_index_.Insert(arrival.host_fingerprint, host + 1);
   ranking_.Append();
   return host;
@@ -155,17 +158,21 @@ void Scheduler::Core::FindHosts(std::span<Arrival> arrivals) {
     arrival.host_fingerprint = Fingerprint(arrival.url.host);
     host_index_.Prefetch(arrival.host_fingerprint);
   }
-  for (const Arrival& arrival : arrivals) {
+  for (Arrival& arrival : arrivals) {
     const auto likely = host_index_.Find(arrival.host_fingerprint, [](auto) { return true; });
-    if (likely != FingerprintIndex::kNone) __builtin_prefetch(&hosts_[likely - 1]);
+    arrival.host = likely == FingerprintIndex::kNone ? kNoHost : likely - 1;
+    if (arrival.host != kNoHost) __builtin_prefetch(&hosts_[arrival.host]);
+  }
+  for (const Arrival& arrival : arrivals) {
+    if (arrival.host == kNoHost) continue;
+    hosts_[arrival.host].queue.PrefetchDepths(pool_);
+    ranking_.Prefetch(arrival.host);
   }
   for (Arrival& arrival : arrivals) {
     arrival.host = FindOrAddHost(arrival);
     if (arrival.host == kNoHost) continue;
     arrival.url_fingerprint = Fingerprint(arrival.host, arrival.url.path);
     url_index_.Prefetch(arrival.url_fingerprint);
-    hosts_[arrival.host].queue.PrefetchDepths();
-    ranking_.Prefetch(arrival.host);
   }
   for (const Arrival& arrival : arrivals) {
     if (arrival.host == kNoHost) continue;
@@ -178,7 +185,8 @@ void Scheduler::Core::FindHosts(std::span<Arrival> arrivals) {
 // A host is known from its first accepted URL on: takes back those that got none.
 void Scheduler::Core::ForgetHostsWithoutUrls(size_t first) {
   while (hosts_.size() > first && hosts_.back().queue.empty()) {
-    host_index_.Erase(Fingerprint(hosts_.back().name), static_cast<uint32_t>(hosts_.size()));
+    host_index_.Erase(Fingerprint(hosts_.back().name()), static_cast<uint32_t>(hosts_.size()));
+    if (hosts_.back().name_size > Host::kMaxInline) long_names_.pop_back();
     hosts_.pop_back();
     ranking_.RemoveLast();
   }
@@ -250,7 +258,7 @@ uint64_t Scheduler::Core::TakeFrom(uint32_t host, uint64_t limit, UrlVisitor vis
   HostQueue& queue = hosts_[host].queue;
   for (uint32_t i = 0; i < taken; ++i) {
     const ChunkPool::Reference url = queue.Front(pool_);
-    visit({hosts_[host].name, Record::At(pool_, url).text()});
+    visit({hosts_[host].name(), Record::At(pool_, url).text()});
     Forget(host, url);
     queue.PopFront(pool_);
   }
@@ -262,54 +270,49 @@ uint64_t Scheduler::Core::TakeFrom(uint32_t host, uint64_t limit, UrlVisitor vis
 uint64_t Scheduler::Core::TakeDepthFirst(uint64_t limit, UrlVisitor visit) {
   uint64_t taken = 0;
   while (taken < limit) {
-    const uint32_t host = ranking_.FirstFrom(0);
+    const uint32_t host = ranking_.FirstFrom(0, 1);
     if (host == kNoHost) break;
     taken += TakeFrom(host, limit - taken, visit);
   }
   return taken;
 }
 
-// The next hosts of the ring that have URLs, at most one round of it.
-size_t Scheduler::Core::NextInRing(std::span<uint32_t> next) const {
-  size_t count = 0;
-  uint32_t place = ring_place_;
-  for (; count < next.size(); ++count) {
-    const uint32_t host = ranking_.FirstFrom(place);
-    if (host == kNoHost) break;
-    next[count] = host;
-    place = host + 1;
+// One URL from each of the next hosts, from number `from` on, that have at least `count`: at most
+// kBatch and at most `limit` of them. Returns the number behind the last one, or kNoHost when there
+// is none.
+uint32_t Scheduler::Core::TakeOneOfEach(uint32_t from, uint32_t count, uint64_t limit,
+                                        UrlVisitor visit) {
+  std::array<uint32_t, kBatch> next;
+  size_t size = 0;
+  for (uint32_t host = from; size < std::min<uint64_t>(kBatch, limit); host = next[size++] + 1) {
+    next[size] = ranking_.FirstFrom(host, count);
+    if (next[size] == kNoHost) break;
   }
-  if (count == 0 && ring_place_ > 0) {
-    const uint32_t host = ranking_.FirstFrom(0);
-    if (host != kNoHost) next[count++] = host;
-  }
-  return count;
+  const std::span<const uint32_t> hosts(next.data(), size);
+  for (uint32_t host : hosts) __builtin_prefetch(&hosts_[host]);
+  for (uint32_t host : hosts) hosts_[host].queue.PrefetchDepths(pool_);
+  for (uint32_t host : hosts) hosts_[host].queue.PrefetchHead(pool_);
+  for (uint32_t host : hosts) TakeFrom(host, 1, visit);
+  return hosts.empty() ? kNoHost : hosts.back() + 1;
 }
 
 uint64_t Scheduler::Core::TakeBreadthFirst(uint64_t limit, UrlVisitor visit) {
-  std::array<uint32_t, kBatch> next;
-  uint64_t taken = 0;
-  while (taken < limit) {
-    const size_t count = NextInRing({next.data(), std::min<uint64_t>(kBatch, limit - taken)});
-    if (count == 0) break;
-    const std::span<const uint32_t> round(next.data(), count);
-    for (uint32_t host : round) __builtin_prefetch(&hosts_[host]);
-    for (uint32_t host : round) hosts_[host].queue.PrefetchDepths();
-    for (uint32_t host : round) hosts_[host].queue.PrefetchHead(pool_);
-    for (uint32_t host : round) taken += TakeFrom(host, 1, visit);
-    ring_place_ = round.back() + 1;
+  const uint64_t before = url_count_;
+  for (uint64_t left = limit; left > 0 && url_count_ > 0; left = limit - (before - url_count_)) {
+    const uint32_t place = TakeOneOfEach(ring_place_, 1, left, visit);
+    ring_place_ = place == kNoHost ? 0 : place;
   }
-  return taken;
+  return before - url_count_;
 }
 
+// The hosts that have the most come in the order they became known, since each has one URL less
+// once it was served.
 uint64_t Scheduler::Core::TakeBestFirst(uint64_t limit, UrlVisitor visit) {
-  uint64_t taken = 0;
-  while (taken < limit) {
-    const uint32_t host = ranking_.Largest();
-    if (host == kNoHost) break;
-    taken += TakeFrom(host, 1, visit);
+  const uint64_t before = url_count_;
+  for (uint64_t left = limit; left > 0 && url_count_ > 0; left = limit - (before - url_count_)) {
+    TakeOneOfEach(0, ranking_.Most(), left, visit);
   }
-  return taken;
+  return before - url_count_;
 }
 
 uint64_t Scheduler::Core::Take(uint64_t limit, UrlVisitor visit) {
@@ -348,13 +351,13 @@ uint64_t Scheduler::Core::VisitHost(std::string_view name, UrlVisitor visit) con
   const uint32_t host = FindHost(name);
   if (host == kNoHost) return 0;
   hosts_[host].queue.ForEach(pool_, [&](ChunkPool::Reference url) {
-    visit({hosts_[host].name, Record::At(pool_, url).text()});
+    visit({hosts_[host].name(), Record::At(pool_, url).text()});
   });
   return ranking_.count(host);
 }
 
 void Scheduler::Core::VisitHosts(HostVisitor visit) const {
-  for (const Host& host : hosts_) visit(host.name);
+  for (const Host& host : hosts_) visit(host.name());
 }
 
 uint64_t Scheduler::Core::DropHost(std::string_view name) {
@@ -364,6 +367,7 @@ uint64_t Scheduler::Core::DropHost(std::string_view name) {
 void Scheduler::Core::DropAll() {
   for (Host& host : hosts_) host.queue.Clear(pool_);
   hosts_ = {};
+  long_names_ = {};
   host_index_.Clear();
   url_index_.Clear();
   ranking_.Clear();

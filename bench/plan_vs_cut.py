@@ -47,7 +47,7 @@ def timed(command, stdout=None):
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-with tempfile.TemporaryDirectory() as folder:
+with tempfile.TemporaryDirectory(dir=os.environ.get("ESCALONA_BENCH_DIR")) as folder:
     source, target, plan = (os.path.join(folder, name) for name in ("pages.csv", "cut.csv", "plan.csv"))
     write_pages(source)
     print(f"{pages} pages, {servers} servers, {os.path.getsize(source) / 1e6:.0f} MB")

@@ -132,6 +132,7 @@ ESCALONA_INLINE void AssignBody(const float* rate, const float* ratio, const flo
   }
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): an attribute cannot stand in parentheses
 #define ESCALONA_KERNELS(suffix, attribute)                                                   \
   attribute Demand At##suffix(const float* rate, const float* ratio, size_t n, float price) { \
     return AtBody(rate, ratio, n, price);                                                     \
@@ -143,6 +144,7 @@ ESCALONA_INLINE void AssignBody(const float* rate, const float* ratio, const flo
                                 size_t n, float* f, float* a, float* gain) {                  \
     AssignBody(rate, ratio, price, n, f, a, gain);                                            \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 ESCALONA_KERNELS(Baseline, )
 constexpr FastKernels kBaseline = {"baseline", AtBaseline, LimitsBaseline, AssignBaseline};

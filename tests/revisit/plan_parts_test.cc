@@ -28,7 +28,8 @@ TEST(CsvTest, AnyTextComesBackFromItsQuotedRow) {
     std::string row;
     for (std::string& text : texts) {
       for (size_t n = random() % 8; n > 0; --n) text += "ab,\" x"[random() % 6];
-      row += (&text == texts.data() ? "" : ",") + CsvQuoted(text);
+      if (&text != texts.data()) row += ',';
+      row += CsvQuoted(text);
     }
     std::vector<CsvField> fields(texts.size());
     const absl::StatusOr<size_t> count = splitter.Split(row, fields.data(), fields.size());

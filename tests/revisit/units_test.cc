@@ -52,8 +52,9 @@ TEST(UnitsTest, RefusalsNameTheTextAndTheRemedy) {
                            "+-1s", "nan", "nans", "0x10s"}) {
     const auto refused = ParseDuration(text);
     ASSERT_FALSE(refused.ok()) << text;
-    EXPECT_NE(std::string(refused.status().message()).find("'" + std::string(text) + "'"),
-              std::string::npos);
+    EXPECT_NE(
+        std::string(refused.status().message()).find(std::string("'").append(text).append("'")),
+        std::string::npos);
     EXPECT_NE(std::string(refused.status().message()).find("30s"), std::string::npos)
         << refused.status();
   }

@@ -54,7 +54,7 @@ static_assert(sizeof(PackedBelief) == 8);
                             double halflife) noexcept;
 
 // The rate that the belief exceeds with probability 1 - p, 0 < p < 1.
-[[nodiscard]] double Quantile(const Belief& belief, double p) noexcept;
+[[nodiscard]] double Quantile(const Belief& belief, double p);
 
 // The prior of a host (or of everything): the Gamma distribution that explains the beliefs of its
 // pages best. This is the maximisation step of empirical Bayes: it matches the means of the rate

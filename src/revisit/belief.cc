@@ -18,6 +18,8 @@ using Quiet = boost::math::policies::policy<
     boost::math::policies::domain_error<boost::math::policies::ignore_error>,
     boost::math::policies::pole_error<boost::math::policies::ignore_error>,
     boost::math::policies::overflow_error<boost::math::policies::ignore_error>,
+    boost::math::policies::rounding_error<boost::math::policies::ignore_error>,
+    boost::math::policies::indeterminate_result_error<boost::math::policies::ignore_error>,
     boost::math::policies::evaluation_error<boost::math::policies::ignore_error>>;
 
 double MeanLog(const Belief& belief) {
@@ -59,7 +61,7 @@ Belief Forget(const Belief& belief, const Belief& prior, double elapsed, double 
           prior.beta + kept * (belief.beta - prior.beta)};
 }
 
-double Quantile(const Belief& belief, double p) noexcept {
+double Quantile(const Belief& belief, double p) {
   return boost::math::gamma_p_inv(belief.alpha, p, Quiet()) / belief.beta;
 }
 

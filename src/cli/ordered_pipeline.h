@@ -35,6 +35,7 @@ absl::Status RunOrdered(int threads, const Fill& fill, const Work& work, const D
   bool stop = false;
 
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     workers.emplace_back([&] {
       std::unique_lock lock(mutex);

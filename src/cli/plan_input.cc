@@ -239,7 +239,7 @@ class Collector {
   absl::Status Add(const ParseJob& job) {
     input_.chunks.push_back({line_, input_.pages()});
     for (const BadRow& bad : job.bad) {
-      const absl::Status status = At(line_ + bad.line, bad.offset, bad.message);
+      absl::Status status = At(line_ + bad.line, bad.offset, bad.message);
       if (!options_.skip_bad) return status;
       input_.bad_lines.push_back(line_ + bad.line);
       warn_(std::string(status.message()));
@@ -333,9 +333,9 @@ absl::Status SettleDuplicates(ChunkReader& reader, const PlanInputOptions& optio
         absl::StrAppend(&name, "\n", input.server_name[input.server[index]]);
       const auto [entry, added] = first_line.try_emplace(std::move(name), line);
       if (added) continue;
-      const absl::Status status = At(line, page.offset,
-                                     absl::StrCat("page '", std::string(page.text.substr(0, 200)),
-                                                  "' was already given in line ", entry->second));
+      absl::Status status = At(line, page.offset,
+                               absl::StrCat("page '", std::string(page.text.substr(0, 200)),
+                                            "' was already given in line ", entry->second));
       if (!options.skip_bad) return status;
       warn(std::string(status.message()));
       dropped.push_back(index);
@@ -440,7 +440,7 @@ absl::StatusOr<PlanInput> ReadPlanInput(ChunkReader& reader, const PlanInputOpti
   Collector collector(input, options, warn);
   const ChunkParser parser(input.header, options);
   bool first = true;
-  const absl::Status status = RunOrdered<ParseJob>(
+  absl::Status status = RunOrdered<ParseJob>(
       options.threads,
       [&](ParseJob& job) -> absl::StatusOr<bool> {
         job.Clear();

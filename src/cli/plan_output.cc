@@ -153,7 +153,9 @@ absl::Status WritePlan(ChunkReader& reader, const PlanInput& input, const revisi
                        const std::function<void()>& progress, OutputFile& output) {
   if (absl::Status status = reader.Rewind(); !status.ok()) return status;
   const RowFormatter formatter(input, plan, kind);
-  const absl::Status changed = absl::AbortedError("the file changed while it was being planned");
+  const auto changed = [] {
+    return absl::AbortedError("the file changed while it was being planned");
+  };
   const auto append = [&](std::string_view text, std::string& compressed) {
     if (options.gzip) Compress(text, compressed);
     output.Append(options.gzip ? std::string_view(compressed) : text);
@@ -161,13 +163,13 @@ absl::Status WritePlan(ChunkReader& reader, const PlanInput& input, const revisi
   std::string compressed;
   append(formatter.Header(), compressed);
   size_t chunk = 0;
-  const absl::Status status = RunOrdered<FormatJob>(
+  absl::Status status = RunOrdered<FormatJob>(
       options.threads,
       [&](FormatJob& job) -> absl::StatusOr<bool> {
         if (absl::Status read = reader.Next(job.text, kPlanChunk); !read.ok()) return read;
         progress();
         if (job.text.empty()) return false;
-        if (chunk >= input.chunks.size()) return changed;
+        if (chunk >= input.chunks.size()) return changed();
         if (chunk == 0) job.text.erase(0, std::min(job.text.find('\n'), job.text.size() - 1) + 1);
         job.at = input.chunks[chunk++];
         job.end_row = chunk < input.chunks.size() ? input.chunks[chunk].first_row : input.pages();
@@ -178,12 +180,12 @@ absl::Status WritePlan(ChunkReader& reader, const PlanInput& input, const revisi
         if (options.gzip) Compress(job.out, job.compressed);
       },
       [&](FormatJob& job) {
-        if (!job.fits) return changed;
+        if (!job.fits) return changed();
         output.Append(options.gzip ? job.compressed : job.out);
         return output.Flush();
       });
   if (!status.ok()) return status;
-  return chunk == input.chunks.size() ? absl::OkStatus() : changed;
+  return chunk == input.chunks.size() ? absl::OkStatus() : changed();
 }
 
 }  // namespace escalona::cli

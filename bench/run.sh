@@ -2,17 +2,23 @@
 # Builds and runs the benchmarks behind docs/performance.md: bench/run.sh [NAME...]
 #   scheduler   escalona run: speed, linearity, memory (needs about 12 GB of disk; see ESCALONA_BENCH_DIR)
 #   url         URL parsing beside Boost.URL
+#   allocation  the solver beside memcpy, linearity, memory; other allocations beside the optimum
+#   plan        escalona plan beside cut, 14.5 M pages (needs about 5 GB of disk)
+#   loop        beliefs and other estimators beside an oracle
 # Files are made in the usual temporary folder, or in $ESCALONA_BENCH_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh build bench
 scripts/build.sh release escalona_program escalona_benchmarks
 build=build/release
-[ $# -gt 0 ] || set -- scheduler url
+[ $# -gt 0 ] || set -- scheduler url allocation plan loop
 for name; do
   case $name in
     scheduler) bench/scheduler.py $build ;;
     url) $build/bench/url_bench ;;
-    *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url" >&2; exit 2 ;;
+    allocation) $build/bench/allocation_bench 1e8 ;;
+    plan) bench/plan_vs_cut.py $build/escalona ;;
+    loop) $build/bench/closed_loop ;;
+    *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url allocation plan loop" >&2; exit 2 ;;
   esac
 done

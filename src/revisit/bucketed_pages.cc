@@ -1,0 +1,151 @@
+// Buckets of pages of nearly equal frequency: upkeep, and the pass that finds the latest page.
+#include "revisit/bucketed_pages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace escalona::revisit {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr size_t kLanes = 4;   // doubles per vector
+constexpr size_t kBlock = 16;  // doubles per turn of the loop; arrays are padded to it
+using Vector __attribute__((vector_size(kLanes * sizeof(double)), aligned(8), may_alias)) = double;
+
+const Vector& At(const double* p) { return *reinterpret_cast<const Vector*>(p); }
+
+}  // namespace
+
+void BucketedPages::Reset(double width, Order order) {
+  width_ = width;
+  order_ = order;
+  size_ = 0;
+  for (Place& place : places_) place.bucket = kNowhere;
+  buckets_.clear();
+  free_.clear();
+  by_number_.clear();
+  front_last_.clear();
+  frequency_.clear();
+  due_ = {};
+}
+
+uint32_t BucketedPages::BucketOf(double frequency) {
+  const auto number = static_cast<int64_t>(std::floor(std::log(frequency) / width_));
+  const auto [known, is_new] = by_number_.try_emplace(number, 0);
+  if (!is_new) return known->second;
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(buckets_.size()));
+    buckets_.emplace_back();
+    if (buckets_.size() > front_last_.size()) {
+      front_last_.resize(front_last_.size() + kBlock, kInfinity);
+      frequency_.resize(frequency_.size() + kBlock, 1);
+    }
+  }
+  const uint32_t bucket = free_.back();
+  free_.pop_back();
+  buckets_[bucket].number = number;
+  return known->second = bucket;
+}
+
+void BucketedPages::Release(uint32_t bucket) {
+  by_number_.erase(buckets_[bucket].number);
+  buckets_[bucket] = {};
+  front_last_[bucket] = kInfinity;
+  frequency_[bucket] = 1;
+  due_.Remove(bucket);
+  free_.push_back(bucket);
+}
+
+BucketedPages::Front BucketedPages::FrontOf(uint32_t bucket) const {
+  return {bucket, buckets_[bucket].queue.Front().id, front_last_[bucket], 1 / frequency_[bucket]};
+}
+
+// Rounding must not carry the mean out of its bucket.
+void BucketedPages::SetMean(uint32_t bucket) {
+  const Bucket& b = buckets_[bucket];
+  const double floor = std::exp(static_cast<double>(b.number) * width_);
+  const double ceiling = std::exp(static_cast<double>(b.number + 1) * width_);
+  frequency_[bucket] = std::clamp(b.sum / static_cast<double>(b.count), floor, ceiling);
+}
+
+// Drops stale entries at the front, and brings what is kept beside the queue up to date.
+void BucketedPages::RefreshFront(uint32_t bucket) {
+  RunQueue& queue = buckets_[bucket].queue;
+  while (!IsCurrent(queue.Front())) queue.Pop();
+  front_last_[bucket] = queue.Front().key;
+  if (order_ == Order::kByDue) due_.Set(bucket, front_last_[bucket] + 1 / frequency_[bucket]);
+}
+
+void BucketedPages::Insert(PageId id, double frequency, double last) {
+  Remember(id, last);
+  const uint32_t bucket = BucketOf(frequency);
+  Bucket& b = buckets_[bucket];
+  Place& place = places_[id];
+  place.bucket = bucket;
+  ++place.stamp;
+  b.queue.Push({last, id, place.stamp});
+  ++b.count;
+  b.sum += frequency;
+  ++size_;
+  SetMean(bucket);
+  RefreshFront(bucket);
+}
+
+void BucketedPages::Remember(PageId id, double last) {
+  if (id >= places_.size()) places_.resize(std::max<size_t>(id + 1, places_.size() * 2));
+  places_[id].last = last;
+}
+
+void BucketedPages::Erase(PageId id, double frequency) {
+  Place& place = places_[id];
+  const uint32_t bucket = place.bucket;
+  place.bucket = kNowhere;
+  ++place.stamp;
+  --size_;
+  Bucket& b = buckets_[bucket];
+  b.sum -= frequency;
+  if (--b.count == 0) return Release(bucket);
+  if (b.queue.size() > 2 * b.count + 16) {
+    b.queue.Filter([this](const RunQueue::Entry& entry) { return IsCurrent(entry); });
+  }
+  SetMean(bucket);
+  RefreshFront(bucket);
+}
+
+void BucketedPages::Visit(uint32_t bucket, double last) {
+  RunQueue& queue = buckets_[bucket].queue;
+  RunQueue::Entry entry = queue.Front();
+  queue.Pop();
+  entry.key = last;
+  places_[entry.id].last = last;
+  queue.Push(entry);
+  __builtin_prefetch(&places_[queue.Ahead().id], 1);
+  RefreshFront(bucket);
+}
+
+BucketedPages::Front BucketedPages::Latest(double time) const {
+  const size_t n = front_last_.size();
+  const double* last = front_last_.data();
+  const double* f = frequency_.data();
+  // The greatest lateness first, without asking whose it is: that keeps the loop short.
+  const Vector now = {time, time, time, time};
+  Vector best[kBlock / kLanes];
+  for (Vector& b : best) b = Vector{} - kInfinity;
+  for (size_t i = 0; i < n; i += kBlock) {
+    for (size_t v = 0; v < kBlock / kLanes; ++v) {
+      const size_t at = i + v * kLanes;
+      const Vector lateness = (now - At(last + at)) * At(f + at);
+      best[v] = lateness > best[v] ? lateness : best[v];
+    }
+  }
+  double greatest = -kInfinity;
+  for (const Vector& b : best) {
+    for (size_t lane = 0; lane < kLanes; ++lane) greatest = std::max(greatest, b[lane]);
+  }
+  uint32_t bucket = 0;
+  while ((time - last[bucket]) * f[bucket] != greatest) ++bucket;
+  return FrontOf(bucket);
+}
+
+}  // namespace escalona::revisit

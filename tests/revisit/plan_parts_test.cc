@@ -1,0 +1,159 @@
+// The parts of `escalona plan` against naive models: rows, chunks, equal keys, order, growth.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cli/chunk_reader.h"
+#include "cli/csv.h"
+#include "cli/duplicates.h"
+#include "cli/growing_array.h"
+#include "cli/ordered_pipeline.h"
+#include "cli/plan_input.h"
+
+namespace escalona::cli {
+namespace {
+
+TEST(CsvTest, AnyTextComesBackFromItsQuotedRow) {
+  std::mt19937 random(1);
+  CsvSplitter splitter;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<std::string> texts(1 + random() % 6);
+    std::string row;
+    for (std::string& text : texts) {
+      for (size_t n = random() % 8; n > 0; --n) text += "ab,\" x"[random() % 6];
+      if (&text != texts.data()) row += ',';
+      row += CsvQuoted(text);
+    }
+    std::vector<CsvField> fields(texts.size());
+    const absl::StatusOr<size_t> count = splitter.Split(row, fields.data(), fields.size());
+    ASSERT_TRUE(count.ok()) << row;
+    ASSERT_EQ(*count, texts.size()) << row;
+    for (size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(fields[i].text, texts[i]) << row;
+  }
+}
+
+TEST(CsvTest, CountsFieldsBeyondTheLimit) {
+  CsvSplitter splitter;
+  CsvField fields[2];
+  EXPECT_EQ(*splitter.Split("a,b,c,", fields, 2), 4U);
+  EXPECT_EQ(fields[1].text, "b");
+  EXPECT_EQ(fields[1].offset, 2U);
+  EXPECT_EQ(*splitter.Split("\"a\",\"b\",\"c\"", fields, 2), 3U);
+  EXPECT_EQ(*splitter.Split("", fields, 2), 1U);
+  EXPECT_FALSE(splitter.Split("a,\"b", fields, 2).ok());
+  EXPECT_EQ(splitter.error_offset(), 2U);
+  EXPECT_FALSE(splitter.Split("\"a\"b,c", fields, 2).ok());
+  EXPECT_EQ(splitter.error_offset(), 3U);
+}
+
+TEST(DuplicatesTest, FindsWhatACountFinds) {
+  std::mt19937_64 random(2);
+  for (const size_t n : {0, 1, 2, 1000, 50000}) {
+    std::vector<uint64_t> keys(n);
+    for (uint64_t& key : keys) key = random();
+    for (size_t i = 0; i < n / 50; ++i) keys[random() % n] = keys[random() % n];
+    if (n > 10) keys[3] = keys[7] = 0;
+    std::map<uint64_t, int> count;
+    for (const uint64_t key : keys) ++count[key];
+    std::vector<uint64_t> expected;
+    for (const auto& [key, times] : count) {
+      if (times > 1) expected.push_back(key);
+    }
+    EXPECT_EQ(RepeatedKeys(keys, 1), expected);
+    EXPECT_EQ(RepeatedKeys(keys, 3), expected);
+  }
+}
+
+TEST(OrderedPipelineTest, KeepsTheOrderAndStopsAtAFailure) {
+  for (const int threads : {1, 4}) {
+    int next = 0;
+    std::vector<int> got;
+    std::atomic<int> worked = 0;
+    absl::Status status = RunOrdered<int>(
+        threads,
+        [&](int& job) -> absl::StatusOr<bool> {
+          job = next++;
+          return job < 500;
+        },
+        [&](int& job) {
+          if (job % 7 == 0) usleep(100);
+          job *= 2;
+          ++worked;
+        },
+        [&](int& job) {
+          got.push_back(job);
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(status.ok());
+    ASSERT_EQ(got.size(), 500U);
+    EXPECT_EQ(worked, 500);
+    for (int i = 0; i < 500; ++i) EXPECT_EQ(got[static_cast<size_t>(i)], 2 * i);
+    status = RunOrdered<int>(
+        threads, [](int&) -> absl::StatusOr<bool> { return true; }, [](int&) {},
+        [](int&) { return absl::AbortedError("enough"); });
+    EXPECT_EQ(status.message(), "enough");
+  }
+}
+
+TEST(ChunkReaderTest, ChunksAreWholeLinesAndAddUpToTheFile) {
+  std::mt19937 random(3);
+  const std::string path = testing::TempDir() + "/chunks-" + std::to_string(getpid());
+  for (int round = 0; round < 40; ++round) {
+    std::string text;
+    for (size_t n = random() % 300; n > 0; --n) {
+      text += std::string(random() % 100 == 0 ? 5000 : random() % 40, 'x');
+      if (n > 1 || random() % 2 == 0) text += '\n';
+    }
+    std::ofstream(path, std::ios::binary) << text;
+    absl::StatusOr<ChunkReader> reader = ChunkReader::Open(path);
+    ASSERT_TRUE(reader.ok());
+    for (int pass = 0; pass < 2; ++pass) {
+      std::string all;
+      std::string chunk;
+      while (true) {
+        ASSERT_TRUE(reader->Next(chunk, 256).ok());
+        if (chunk.empty()) break;
+        all += chunk;
+        if (all.size() < text.size()) {
+          ASSERT_EQ(chunk.back(), '\n');
+        }
+      }
+      ASSERT_EQ(all, text);
+      ASSERT_TRUE(reader->Rewind().ok());
+    }
+  }
+  unlink(path.c_str());
+}
+
+TEST(GrowingArrayTest, HoldsWhatAVectorHolds) {
+  GrowingArray<uint32_t> array;
+  std::vector<uint32_t> model;
+  std::mt19937 random(4);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<uint32_t> more(random() % 20000);
+    for (uint32_t& value : more) value = random();
+    array.Append(more);
+    model.insert(model.end(), more.begin(), more.end());
+  }
+  EXPECT_TRUE(std::equal(model.begin(), model.end(), array.view().begin(), array.view().end()));
+}
+
+TEST(HostTest, IsThePartThatIsAsked) {
+  EXPECT_EQ(HostOf("http://a.org/x"), "a.org");
+  EXPECT_EQ(HostOf("https://u:p@a.org:8080?q"), "a.org");
+  EXPECT_EQ(HostOf("http://[::1]:80/"), "[::1]");
+  EXPECT_EQ(HostOf("//a.org#f"), "a.org");
+  EXPECT_EQ(HostOf("a.org/x"), "");
+  EXPECT_EQ(HostOf("http://["), "[");
+  EXPECT_EQ(HostOf(""), "");
+}
+
+}  // namespace
+}  // namespace escalona::cli

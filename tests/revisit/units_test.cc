@@ -1,0 +1,73 @@
+// Durations, rates, sizes: what is understood, and what the refusals say.
+#include "cli/units.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace escalona::cli {
+namespace {
+
+TEST(UnitsTest, DurationsAreInSeconds) {
+  EXPECT_EQ(*ParseDuration("30s"), 30);
+  EXPECT_EQ(*ParseDuration("5min"), 300);
+  EXPECT_EQ(*ParseDuration("1.5h"), 5400);
+  EXPECT_EQ(*ParseDuration("2e-3d"), 172.8);
+  EXPECT_DOUBLE_EQ(*ParseDuration("1e-9d"), 86400e-9);
+  EXPECT_EQ(*ParseDuration("250ms"), 0.25);
+  EXPECT_EQ(*ParseDuration(" .5 d "), 43200);
+  EXPECT_EQ(*ParseDuration("+1d"), 86400);
+  EXPECT_EQ(*ParseDuration("0"), 0);
+}
+
+TEST(UnitsTest, RatesArePerSecond) {
+  EXPECT_EQ(*ParseRate("100/s"), 100);
+  EXPECT_EQ(*ParseRate("120/min"), 2);
+  EXPECT_EQ(*ParseRate("7200/h"), 2);
+  EXPECT_DOUBLE_EQ(*ParseRate("1e6/day"), 1e6 / 86400);
+  EXPECT_EQ(*ParseRate("0"), 0);
+}
+
+TEST(UnitsTest, FilesCountInDays) {
+  EXPECT_EQ(*ParseDays("3"), 3);
+  EXPECT_EQ(*ParseDays("36h"), 1.5);
+  EXPECT_EQ(*ParsePerDay("0.25"), 0.25);
+  EXPECT_EQ(*ParsePerDay("2/h"), 48);
+  EXPECT_EQ(*ParsePerDay("1/s"), 86400);
+  EXPECT_EQ(*ParsePerDay("1e-320"), 1e-320) << "the least numbers are numbers too";
+}
+
+TEST(UnitsTest, SizesAndShares) {
+  EXPECT_EQ(*ParseSize("4096"), 4096U);
+  EXPECT_EQ(*ParseSize("64KiB"), 65536U);
+  EXPECT_EQ(*ParseSize("1GiB"), 1U << 30);
+  EXPECT_EQ(*ParseSize("1.5MB"), 1'500'000U);
+  EXPECT_FALSE(ParseSize("1e30").ok());
+  EXPECT_EQ(*ParsePercent("10%"), 0.1);
+  EXPECT_FALSE(ParsePercent("10").ok());
+}
+
+TEST(UnitsTest, RefusalsNameTheTextAndTheRemedy) {
+  for (const char* text : {"", "s", "abc", "30", "30 seconds", "30ss", "s30", "1,5h", "--1s",
+                           "+-1s", "nan", "nans", "0x10s"}) {
+    const auto refused = ParseDuration(text);
+    ASSERT_FALSE(refused.ok()) << text;
+    EXPECT_NE(
+        std::string(refused.status().message()).find(std::string("'").append(text).append("'")),
+        std::string::npos);
+    EXPECT_NE(std::string(refused.status().message()).find("30s"), std::string::npos)
+        << refused.status();
+  }
+  EXPECT_NE(std::string(ParseRate("-1/s").status().message()).find("negative"), std::string::npos);
+  EXPECT_NE(std::string(ParseRate("-0/s").status().message()).find("negative"), std::string::npos);
+  EXPECT_NE(std::string(ParseRate("inf/s").status().message()).find("not finite"),
+            std::string::npos);
+  EXPECT_NE(std::string(ParseRate("1e999/s").status().message()).find("not finite"),
+            std::string::npos);
+  EXPECT_NE(std::string(ParsePerDay("1e306/s").status().message()).find("finite"),
+            std::string::npos);
+  EXPECT_LT(ParseRate(std::string(10000, 'x')).status().message().size(), 200U);
+}
+
+}  // namespace
+}  // namespace escalona::cli

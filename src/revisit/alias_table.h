@@ -50,9 +50,7 @@ class AliasTable {
   }
 
   // Starts to load the cell that Draw(random) will read.
-  void Prefetch(uint64_t random) const {
-    __builtin_prefetch(cells_.data() + Scale(random).column);
-  }
+  void Prefetch(uint64_t random) const { __builtin_prefetch(cells_.data() + Scale(random).column); }
 
  private:
   struct Cell {

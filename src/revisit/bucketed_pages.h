@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "escalona/revisit_policy.h"
-#include "revisit/indexed_heap.h"
+#include "revisit/least_of_blocks.h"
 #include "revisit/run_queue.h"
 
 namespace escalona::revisit {
@@ -57,15 +57,14 @@ class BucketedPages {
   [[nodiscard]] double LastVisit(PageId id) const { return places_[id].last; }
 
   // When the earliest page is due: last visit plus interval. Order kByDue; size() > 0. O(1).
-  [[nodiscard]] double EarliestDue() const { return due_.Top().key; }
+  [[nodiscard]] double EarliestDue() const { return due_.least(); }
   // That page. O(1).
-  [[nodiscard]] Front Earliest() const { return FrontOf(due_.Top().id); }
+  [[nodiscard]] Front Earliest() const { return FrontOf(due_.top()); }
   // The page with the greatest (time - last) f. Order kByLateness; size() > 0. A pass over the
   // buckets, two numbers each.
   [[nodiscard]] Front Latest(double time) const;
 
-  // The front of `bucket` was visited; it counts as visited at `last`. O(log buckets) in order
-  // kByDue, O(1) in the other.
+  // The front of `bucket` was visited; it counts as visited at `last`.
   void Visit(uint32_t bucket, double last);
 
  private:
@@ -102,7 +101,8 @@ class BucketedPages {
   // frequency. Padded to whole vectors.
   std::vector<double> front_last_;
   std::vector<double> frequency_;
-  IndexedHeap due_;
+  std::vector<double> interval_;  // 1/frequency_
+  LeastOfBlocks due_;             // in order kByDue
 };
 
 }  // namespace escalona::revisit

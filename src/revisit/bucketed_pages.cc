@@ -10,6 +10,15 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Two doubles at a time, which every 64-bit machine can do.
+constexpr size_t kLanes = 2;
+constexpr size_t kBlock = 16;  // buckets looked at together; arrays are padded to it
+using DoublePair
+    __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias)) =
+        double;
+
+const DoublePair& PairAt(const double* p) { return *reinterpret_cast<const DoublePair*>(p); }
+
 }  // namespace
 
 void BucketedPages::Reset(double width, Order order) {
@@ -23,7 +32,7 @@ void BucketedPages::Reset(double width, Order order) {
   front_last_.clear();
   frequency_.clear();
   interval_.clear();
-  due_.Clear();
+  due_ = {};
 }
 
 uint32_t BucketedPages::BucketOf(double frequency) {
@@ -50,7 +59,7 @@ void BucketedPages::Release(uint32_t bucket) {
   buckets_[bucket] = {};
   front_last_[bucket] = kInfinity;
   frequency_[bucket] = 1;
-  if (order_ == Order::kByDue) due_.Set(bucket, LeastOfBlocks::kNothing);
+  due_.Remove(bucket);
   free_.push_back(bucket);
 }
 

@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "escalona/revisit_policy.h"
-#include "revisit/least_of_blocks.h"
+#include "revisit/indexed_heap.h"
 #include "revisit/run_queue.h"
 
 namespace escalona::revisit {
@@ -57,9 +57,9 @@ class BucketedPages {
   [[nodiscard]] double LastVisit(PageId id) const { return places_[id].last; }
 
   // When the earliest page is due: last visit plus interval. Order kByDue; size() > 0. O(1).
-  [[nodiscard]] double EarliestDue() const { return due_.least(); }
+  [[nodiscard]] double EarliestDue() const { return due_.Top().key; }
   // That page. O(1).
-  [[nodiscard]] Front Earliest() const { return FrontOf(due_.top()); }
+  [[nodiscard]] Front Earliest() const { return FrontOf(due_.Top().id); }
   // The page with the greatest (time - last) f. Order kByLateness; size() > 0. A pass over the
   // buckets, two numbers each.
   [[nodiscard]] Front Latest(double time) const;
@@ -102,7 +102,7 @@ class BucketedPages {
   std::vector<double> front_last_;
   std::vector<double> frequency_;
   std::vector<double> interval_;  // 1/frequency_
-  LeastOfBlocks due_;             // in order kByDue
+  IndexedHeap due_;               // in order kByDue
 };
 
 }  // namespace escalona::revisit

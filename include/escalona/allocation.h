@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -96,8 +98,33 @@ struct AllocationOptions {
   int threads = 0;  // 0: one per core. The result is the same, bit for bit, for every number
 };
 
+// One number per page, in large memory pages where the system has them. Movable, not copyable.
+class PageArray {
+ public:
+  PageArray() = default;
+  explicit PageArray(size_t size);  // contents undefined
+
+  [[nodiscard]] size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] double* data() noexcept { return values_.get(); }
+  [[nodiscard]] const double* data() const noexcept { return values_.get(); }
+  double& operator[](size_t i) noexcept { return values_[i]; }
+  double operator[](size_t i) const noexcept { return values_[i]; }
+  [[nodiscard]] double* begin() noexcept { return data(); }
+  [[nodiscard]] double* end() noexcept { return data() + size_; }
+  [[nodiscard]] const double* begin() const noexcept { return data(); }
+  [[nodiscard]] const double* end() const noexcept { return data() + size_; }
+
+ private:
+  struct Free {
+    void operator()(double* memory) const noexcept { std::free(memory); }
+  };
+  std::unique_ptr<double[], Free> values_;
+  size_t size_ = 0;
+};
+
 struct Allocation {
-  std::vector<double> frequency;     // f_i, per page
+  PageArray frequency;               // f_i, per page
   std::vector<double> server_price;  // nu_s, per server: max(price, the server's own price)
   std::vector<double> server_rate;   // sum of c_i f_i of the server's pages
   std::vector<uint8_t>

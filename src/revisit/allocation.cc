@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "revisit/allocation_internal.h"
+#include "revisit/huge_memory.h"
 #include "revisit/parallel.h"
 
 namespace escalona::revisit {
@@ -201,6 +202,8 @@ bool FastApplies(const Problem& problem, const AllocationOptions& options) {
 
 }  // namespace
 
+PageArray::PageArray(size_t size) : values_(AllocateHuge<double>(size)), size_(size) {}
+
 absl::StatusOr<Allocation> Allocate(const Problem& problem, const AllocationOptions& options) {
   const int threads = problem.pages() < kParallelFrom ? 1 : ThreadCount(options.threads);
   if (auto status = Check(problem, threads); !status.ok()) return status;
@@ -213,9 +216,8 @@ absl::StatusOr<Allocation> Allocate(const Problem& problem, const AllocationOpti
       polite ? ServerLimits(problem) : std::vector<double>(problem.servers(), kInfinity);
   if (auto status = CheckLowerBounds(problem, limit); !status.ok()) return status;
 
-  const PageOrder order =
-      polite ? PageOrder(problem.server, problem.pages(), problem.servers(), threads)
-             : PageOrder({}, problem.pages(), 1, threads);
+  PageOrder order = polite ? PageOrder(problem.server, problem.pages(), problem.servers(), threads)
+                           : PageOrder({}, problem.pages(), 1, threads);
   const std::vector<double> cap(limit.begin(),
                                 limit.begin() + static_cast<ptrdiff_t>(order.servers()));
   Allocation result;

@@ -4,12 +4,14 @@
 #include <limits>
 
 #include "revisit/allocation_internal.h"
+#include "revisit/parallel.h"
 #include "revisit/price_solver.h"
 
 namespace escalona::revisit {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr size_t kBlock = 16384;  // pages whose sums are formed at once
 
 // The columns of one page. `value` is w/c, what a unit of the budget is worth.
 struct Page {
@@ -143,22 +145,21 @@ struct BinaryLambda {
 template <typename Curve>
 class ExactDemand final : public PageDemand {
  public:
-  ExactDemand(const Problem& problem, const PageOrder& order)
-      : problem_(problem), order_(order), curve_{problem} {}
+  ExactDemand(const Problem& problem, const PageOrder& order, int threads)
+      : problem_(problem), order_(order), threads_(threads), curve_{problem} {}
 
   [[nodiscard]] double exponent() const override { return Curve::kExponent; }
 
   [[nodiscard]] DemandLimits Limits(size_t begin, size_t end) const override {
     DemandLimits sum;
     for (size_t k = begin; k < end; ++k) {
-      const Page page = PageAt(k);
+      const Page page = PageOf(order_.PageAt(k));
       const double envelope = curve_.Envelope(page);
       const bool grows = envelope > 0 && page.hi > page.lo;
       sum.envelope += grows ? page.cost * envelope : 0;
       if (grows) sum.top_price = std::max(sum.top_price, curve_.TopPrice(page));
       sum.least += page.cost * page.lo;
       sum.most += page.cost * (grows ? page.hi : page.lo);
-      sum.weight += page.weight;
     }
     return sum;
   }
@@ -166,7 +167,7 @@ class ExactDemand final : public PageDemand {
   [[nodiscard]] Demand At(size_t begin, size_t end, double price) const override {
     Demand sum;
     for (size_t k = begin; k < end; ++k) {
-      const Page page = PageAt(k);
+      const Page page = PageOf(order_.PageAt(k));
       const Response response = Clamped(page, price);
       sum.rate += page.cost * response.frequency;
       sum.slope += page.cost * response.slope;
@@ -174,25 +175,26 @@ class ExactDemand final : public PageDemand {
     return sum;
   }
 
-  Assigned Assign(size_t begin, size_t end, const Mix& mix, double* frequency) const override {
-    Assigned sum;
-    for (size_t k = begin; k < end; ++k) {
-      const Page page = PageAt(k);
-      double f = mix.share < 1 ? Clamped(page, mix.high).frequency : 0;
-      if (mix.share > 0) {
-        const double low = Clamped(page, mix.low).frequency;
-        f = (1 - mix.share) * f + mix.share * (page.lo + mix.scale * (low - page.lo));
+  Assigned Assign(std::span<const Mix> mix, double* frequency) const override {
+    const size_t blocks = (order_.pages() + kBlock - 1) / kBlock;
+    std::vector<Assigned> partial(blocks);
+    ParallelFor(threads_, blocks, [&](size_t block) {
+      const size_t end = std::min(order_.pages(), (block + 1) * kBlock);
+      for (size_t i = block * kBlock; i < end; ++i) {
+        const Page page = PageOf(i);
+        frequency[i] = Mixed(page, mix[order_.ServerOf(i)]);
+        partial[block].weight += page.weight;
+        if (page.weight == 0) continue;
+        partial[block].objective += page.weight * curve_.FreshnessOf(page, frequency[i]);
       }
-      frequency[page.index] = f;
-      sum.rate += page.cost * f;
-      if (page.weight > 0) sum.objective += page.weight * curve_.FreshnessOf(page, f);
-    }
+    });
+    Assigned sum;
+    for (const Assigned& part : partial) sum.Add(part);
     return sum;
   }
 
  private:
-  [[nodiscard]] Page PageAt(size_t position) const {
-    const size_t i = order_.PageAt(position);
+  [[nodiscard]] Page PageOf(size_t i) const {
     Page page{1, 1, 1, 0, kInfinity, i};
     if (!problem_.weight.empty()) page.weight = problem_.weight[i];
     if (!problem_.cost.empty()) page.cost = problem_.cost[i];
@@ -210,23 +212,66 @@ class ExactDemand final : public PageDemand {
     return response;
   }
 
+  [[nodiscard]] double Mixed(const Page& page, const Mix& mix) const {
+    const double high = mix.share < 1 ? Clamped(page, mix.high).frequency : 0;
+    if (mix.share == 0) return high;
+    const double low = Clamped(page, mix.low).frequency;
+    return (1 - mix.share) * high + mix.share * (page.lo + mix.scale * (low - page.lo));
+  }
+
   const Problem& problem_;
   const PageOrder& order_;
+  const int threads_;
   const Curve curve_;
 };
+
+// The targets leave room for rounding. This makes sure of the limits, whatever a lower bound asks
+// for.
+void EnforceLimits(const Problem& problem, const PageOrder& order, const std::vector<double>& cap,
+                   Allocation& result) {
+  std::vector<double> rate(cap.size(), 0);
+  double total = 0;
+  const auto cost = [&](size_t i) { return problem.cost.empty() ? 1 : problem.cost[i]; };
+  const auto below = [](double limit, size_t n) {
+    return limit * (1 - static_cast<double>(n) * 0x1p-53);
+  };
+  for (size_t i = 0; i < order.pages(); ++i) {
+    rate[order.ServerOf(i)] += cost(i) * result.frequency[i];
+    total += cost(i) * result.frequency[i];
+  }
+  const double all = std::min(1.0, below(problem.capacity, order.pages() + 4) / total);
+  bool exceeded = total > below(problem.capacity, order.pages());
+  std::vector<double> factor(cap.size(), 1);
+  for (size_t s = 0; s < cap.size(); ++s) {
+    if (rate[s] > below(cap[s], order.size(s))) {
+      factor[s] = below(cap[s], order.size(s) + 4) / rate[s];
+      exceeded = true;
+    }
+    if (total > 0) factor[s] = std::min(factor[s], all);
+  }
+  if (!exceeded) return;
+  for (size_t i = 0; i < order.pages(); ++i) result.frequency[i] *= factor[order.ServerOf(i)];
+}
 
 template <typename Curve>
 void SolveWith(const Problem& problem, const PageOrder& order, const std::vector<double>& cap,
                int threads, Allocation& result) {
   SolverOptions options;
   options.threads = threads;
-  SolvePrices(ExactDemand<Curve>(problem, order), order, cap, problem.capacity, options, result);
+  const ExactDemand<Curve> demand(problem, order, threads);
+  const std::vector<Mix> mix = SolvePrices(demand, order, cap, problem.capacity, options, result);
+  result.frequency = PageArray(problem.pages());
+  const Assigned assigned = demand.Assign(mix, result.frequency.data());
+  result.objective = assigned.objective;
+  result.total_weight = assigned.weight;
+  EnforceLimits(problem, order, cap, result);
 }
 
 }  // namespace
 
-void AllocateExact(const Problem& problem, const PageOrder& order, const std::vector<double>& cap,
+void AllocateExact(const Problem& problem, PageOrder& order, const std::vector<double>& cap,
                    AllocationKind kind, int threads, Allocation& result) {
+  order.Permute();
   switch (kind) {
     case AllocationKind::kOptPolite:
     case AllocationKind::kUnpolite:

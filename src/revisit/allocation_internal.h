@@ -10,7 +10,7 @@
 namespace escalona::revisit {
 
 // Doubles throughout; every kind and every option.
-void AllocateExact(const Problem& problem, const PageOrder& order, const std::vector<double>& cap,
+void AllocateExact(const Problem& problem, PageOrder& order, const std::vector<double>& cap,
                    AllocationKind kind, int threads, Allocation& result);
 
 // Floats, vectorised; the optimum of change rates without lo, hi and cost. Returns false, and

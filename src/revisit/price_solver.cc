@@ -39,6 +39,7 @@ class PriceSearch {
   // Done at one price, not between two.
   [[nodiscard]] bool met() const { return done_ && mix_.low == mix_.high; }
   [[nodiscard]] const Mix& mix() const { return mix_; }
+  [[nodiscard]] double rate() const { return rate_; }
 
   void StartAt(double price) { price_ = price; }
 
@@ -63,7 +64,9 @@ class PriceSearch {
  private:
   bool Meet(double rate) {
     mix_ = {price_, price_, 0, 1};
-    if (rate > target_ && rate > least_) {
+    rate_ = std::min(rate, target_);
+    if ((rate > target_ || options_->scale_up) && rate > least_) {
+      rate_ = target_;
       mix_.share = 1;
       mix_.scale = (target_ - least_) / (rate - least_);
     }
@@ -72,6 +75,7 @@ class PriceSearch {
 
   bool Bridge() {
     mix_ = {low_, high_, (target_ - high_rate_) / (low_rate_ - high_rate_), 1};
+    rate_ = target_;
     price_ = high_;
     return done_ = true;
   }
@@ -100,6 +104,7 @@ class PriceSearch {
   double width_ = kInfinity;
   int stalled_ = 0;
   bool done_ = false;
+  double rate_ = 0;
   Mix mix_;
 };
 
@@ -123,7 +128,7 @@ class Solver {
     for (size_t s = 0; s < cap_.size(); ++s) cap_[s] = BelowLimit(cap[s], order.size(s));
   }
 
-  void Solve() {
+  std::vector<Mix> Solve() {
     const size_t servers = cap_.size();
     std::vector<uint32_t> all(servers);
     for (size_t s = 0; s < servers; ++s) all[s] = static_cast<uint32_t>(s);
@@ -134,10 +139,12 @@ class Solver {
     mix_.resize(servers);
     result_.saturated.assign(servers, 0);
     result_.server_price.assign(servers, 0);
-    result_.total_weight = total_.weight;
+    result_.server_rate.assign(servers, 0);
     if (!CapacityIsAmple()) FindPrice(std::move(all));
     FindServerPrices();
-    Assign();
+    result_.total_rate = 0;
+    for (const double rate : result_.server_rate) result_.total_rate += rate;
+    return std::move(mix_);
   }
 
  private:
@@ -209,7 +216,10 @@ class Solver {
     const double shrink = std::min(1.0, BelowLimit(capacity_, order_.pages()) / reach_below);
     for (uint32_t s = 0; s < cap_.size(); ++s) {
       if (reach_below > 0 && capacity_ < kInfinity) cap_[s] *= shrink;
-      if (limits_[s].most <= raw_cap_[s]) continue;  // its mix at price 0 gives each page its most
+      if (limits_[s].most <= raw_cap_[s]) {  // its mix at price 0 gives each page its most
+        result_.server_rate[s] = limits_[s].most;
+        continue;
+      }
       Saturate(s);
       searches_.back().StartAt(HighPrice(limits_[s], cap_[s]));
     }
@@ -223,12 +233,14 @@ class Solver {
       result_.price = total_.top_price;
       std::fill(mix_.begin(), mix_.end(), Mix{result_.price, result_.price, 0, 1});
       std::fill(result_.server_price.begin(), result_.server_price.end(), result_.price);
+      for (size_t s = 0; s < cap_.size(); ++s) result_.server_rate[s] = limits_[s].least;
       return;
     }
     PriceSearch search(target, total_.least, options_);
     search.StartAt(HighPrice(total_, target));
     std::vector<Demand> at(cap_.size());
     std::vector<double> low_rate(cap_.size());
+    std::vector<double> high_rate(cap_.size());
     double fixed = 0;  // rate of the servers found to be at their limits
     for (int round = 0; round < kMaxRounds && !search.done(); ++round) {
       const double price = search.price();
@@ -244,12 +256,17 @@ class Solver {
       }
       const bool high = total.rate <= target;
       search.Observe(total);
-      if (!high) {
-        for (const uint32_t s : open) low_rate[s] = at[s].rate;
-      }
+      for (const uint32_t s : open) (high ? high_rate : low_rate)[s] = at[s].rate;
+      if (search.met()) low_rate = high_rate = Rates(at);
       if (high || search.met()) fixed += Fix(open, at, price);
     }
-    SettleOpen(open, search, low_rate);
+    SettleOpen(open, search, low_rate, high_rate);
+  }
+
+  static std::vector<double> Rates(const std::vector<Demand>& at) {
+    std::vector<double> rates(at.size());
+    for (size_t s = 0; s < at.size(); ++s) rates[s] = at[s].rate;
+    return rates;
   }
 
   // Moves the open servers that exceed their limits at `price`, which is at or above the price
@@ -271,16 +288,39 @@ class Solver {
     return fixed;
   }
 
-  void SettleOpen(const std::vector<uint32_t>& open, const PriceSearch& search,
-                  const std::vector<double>& low_rate) {
-    result_.price = search.price();
+  // One price for all open servers, scaled so that they take what the saturated ones leave.
+  Mix MetMix(const std::vector<uint32_t>& open, double price,
+             const std::vector<double>& rates) const {
+    double room = BelowLimit(capacity_, order_.pages());
+    for (const uint32_t s : saturated_) room -= cap_[s];
+    double above_least = 0;
     for (const uint32_t s : open) {
-      Mix mix = search.mix();
+      room -= limits_[s].least;
+      above_least += rates[s] - limits_[s].least;
+    }
+    Mix mix{price, price, 0, 1};
+    if (above_least > 0 && (options_.scale_up || above_least > room)) {
+      mix.share = 1;
+      mix.scale = std::max(0.0, room / above_least);
+    }
+    return mix;
+  }
+
+  void SettleOpen(const std::vector<uint32_t>& open, const PriceSearch& search,
+                  const std::vector<double>& low_rate, const std::vector<double>& high_rate) {
+    result_.price = search.price();
+    Mix shared = search.mix();
+    if (search.met()) shared = MetMix(open, result_.price, low_rate);
+    for (const uint32_t s : open) {
+      Mix mix = shared;
       const double least = limits_[s].least;
-      if (mix.share > 0 && low_rate[s] > cap_[s])
-        mix.scale *= (cap_[s] - least) / (low_rate[s] - least);
+      const double room = cap_[s] - least;
+      const double low = low_rate[s] - least;
+      if (mix.share > 0 && mix.scale * low > room) mix.scale = room / low;
       mix_[s] = mix;
       result_.server_price[s] = result_.price;
+      result_.server_rate[s] =
+          (1 - mix.share) * high_rate[s] + mix.share * (least + mix.scale * low);
     }
   }
 
@@ -303,44 +343,8 @@ class Solver {
     for (size_t i = 0; i < saturated_.size(); ++i) {
       mix_[saturated_[i]] = searches_[i].mix();
       result_.server_price[saturated_[i]] = searches_[i].price();
+      result_.server_rate[saturated_[i]] = searches_[i].rate();
     }
-  }
-
-  void Assign() {
-    std::vector<uint32_t> all(cap_.size());
-    for (size_t s = 0; s < all.size(); ++s) all[s] = static_cast<uint32_t>(s);
-    std::vector<Assigned> assigned(all.size());
-    result_.frequency.resize(order_.pages());
-    double* frequency = result_.frequency.data();
-    Pass(std::span<const uint32_t>(all), assigned, [&](uint32_t s, size_t begin, size_t end) {
-      return demand_.Assign(begin, end, mix_[s], frequency);
-    });
-    result_.server_rate.resize(all.size());
-    Assigned total;
-    for (size_t s = 0; s < all.size(); ++s) {
-      // The targets leave room for rounding; this is the guarantee, whatever a demand function
-      // does.
-      const double limit = raw_cap_[s] * (1 - static_cast<double>(order_.size(s)) * kUnitRoundoff);
-      if (assigned[s].rate > limit) {
-        Scale(order_.begin(s), order_.end(s), limit / assigned[s].rate * (1 - 4 * kUnitRoundoff));
-        assigned[s].rate = limit;
-      }
-      result_.server_rate[s] = assigned[s].rate;
-      total.Add(assigned[s]);
-    }
-    const double limit = capacity_ * (1 - static_cast<double>(order_.pages()) * kUnitRoundoff);
-    if (total.rate > limit) {
-      const double factor = limit / total.rate * (1 - 4 * kUnitRoundoff);
-      Scale(0, order_.pages(), factor);
-      for (double& rate : result_.server_rate) rate *= factor;
-      total.rate *= factor;
-    }
-    result_.total_rate = total.rate;
-    result_.objective = total.objective;
-  }
-
-  void Scale(size_t begin, size_t end, double factor) {
-    for (size_t k = begin; k < end; ++k) result_.frequency[order_.PageAt(k)] *= factor;
   }
 
   const PageDemand& demand_;
@@ -364,12 +368,12 @@ void DemandLimits::Add(const DemandLimits& other) {
   top_price = std::max(top_price, other.top_price);
   least += other.least;
   most += other.most;
-  weight += other.weight;
 }
 
-void SolvePrices(const PageDemand& demand, const PageOrder& order, const std::vector<double>& cap,
-                 double capacity, const SolverOptions& options, Allocation& result) {
-  Solver(demand, order, cap, capacity, options, result).Solve();
+std::vector<Mix> SolvePrices(const PageDemand& demand, const PageOrder& order,
+                             const std::vector<double>& cap, double capacity,
+                             const SolverOptions& options, Allocation& result) {
+  return Solver(demand, order, cap, capacity, options, result).Solve();
 }
 
 }  // namespace escalona::revisit

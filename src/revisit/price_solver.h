@@ -3,6 +3,7 @@
 #define ESCALONA_REVISIT_PRICE_SOLVER_H_
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "escalona/allocation.h"
@@ -27,7 +28,6 @@ struct DemandLimits {
   double top_price = 0;  // from this price on every page stands at its least frequency
   double least = 0;      // sum of c lo
   double most = 0;       // demand at price 0
-  double weight = 0;     // sum of w
 
   void Add(const DemandLimits& other);
 };
@@ -41,26 +41,26 @@ struct Mix {
   double scale = 1;
 };
 
-// What was assigned to a run of pages.
+// What an assignment is worth.
 struct Assigned {
-  double rate = 0;       // sum of c f
   double objective = 0;  // sum of w A
+  double weight = 0;     // sum of w
 
   void Add(const Assigned& other) {
-    rate += other.rate;
     objective += other.objective;
+    weight += other.weight;
   }
 };
 
-// The pages' demand as a function of the price, for positions begin <= k < end of one server.
-// Called from several threads at once.
+// The pages' demand as a function of the price. Limits and At look at the positions begin <= k <
+// end of one server and are called from several threads at once.
 class PageDemand {
  public:
   virtual ~PageDemand() = default;
   [[nodiscard]] virtual DemandLimits Limits(size_t begin, size_t end) const = 0;
   [[nodiscard]] virtual Demand At(size_t begin, size_t end, double price) const = 0;
-  // Writes the frequencies, each at the index of its page.
-  virtual Assigned Assign(size_t begin, size_t end, const Mix& mix, double* frequency) const = 0;
+  // Writes the frequency of every page at its index, from the mix of its server.
+  virtual Assigned Assign(std::span<const Mix> mix, double* frequency) const = 0;
   // The exponent of DemandLimits: 1/2 where f ~ price^(-1/2), 1 where f ~ 1/price.
   [[nodiscard]] virtual double exponent() const { return 0.5; }
 };
@@ -68,6 +68,7 @@ class PageDemand {
 struct SolverOptions {
   double rate_tolerance = 1e-13;   // a rate this near its target is met
   double price_tolerance = 4e-16;  // a bracket this narrow is a jump of the demand
+  bool scale_up = false;           // a rate found just below its target may be scaled up to it
   int threads = 1;
 };
 
@@ -80,8 +81,9 @@ struct SolverOptions {
 // bracket; each round is one parallel pass over the pages of the servers still open. Sums are
 // formed per block of pages and added in order, so the result does not depend on the number of
 // threads.
-void SolvePrices(const PageDemand& demand, const PageOrder& order, const std::vector<double>& cap,
-                 double capacity, const SolverOptions& options, Allocation& result);
+std::vector<Mix> SolvePrices(const PageDemand& demand, const PageOrder& order,
+                             const std::vector<double>& cap, double capacity,
+                             const SolverOptions& options, Allocation& result);
 
 }  // namespace escalona::revisit
 

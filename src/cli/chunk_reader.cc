@@ -1,0 +1,182 @@
+// Reading, decompressing and cutting at line ends.
+#include "cli/chunk_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace escalona::cli {
+namespace {
+
+constexpr size_t kCompressedBuffer = size_t{256} << 10;
+constexpr int kGzipOnly = 16 + MAX_WBITS;
+
+absl::Status SystemError(std::string_view what) {
+  return absl::UnavailableError(absl::StrCat(std::string(what), ": ", std::strerror(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<ChunkReader> ChunkReader::Open(const std::string& path) {
+  ChunkReader reader;
+  reader.fd_ = path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (reader.fd_ < 0) return SystemError("cannot be opened");
+  struct stat info {};
+  if (fstat(reader.fd_, &info) != 0) return SystemError("cannot be read");
+  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError("is a folder, not a file");
+  if (!S_ISREG(info.st_mode) || lseek(reader.fd_, 0, SEEK_CUR) != 0) {
+    if (absl::Status status = reader.Spool(); !status.ok()) return status;
+  } else {
+    reader.size_ = static_cast<uint64_t>(info.st_size);
+  }
+  unsigned char magic[2] = {};
+  if (pread(reader.fd_, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {
+    if (absl::Status status = reader.StartInflate(); !status.ok()) return status;
+  }
+  (void)posix_fadvise(reader.fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  return reader;
+}
+
+ChunkReader::ChunkReader(ChunkReader&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      position_(other.position_),
+      rest_(std::move(other.rest_)),
+      inflate_(std::move(other.inflate_)),
+      compressed_(std::move(other.compressed_)),
+      member_ended_(other.member_ended_) {}
+
+ChunkReader::~ChunkReader() {
+  if (inflate_ != nullptr) inflateEnd(inflate_.get());
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status ChunkReader::Spool() {
+  const char* folder = std::getenv("TMPDIR");
+  std::string name = absl::StrCat(folder == nullptr ? "/tmp" : folder, "/escalona-XXXXXX");
+  const int copy = mkstemp(name.data());
+  if (copy < 0) return SystemError("no temporary file for standard input");
+  unlink(name.c_str());
+  std::string buffer(size_t{1} << 20, '\0');
+  const int source = std::exchange(fd_, copy);
+  absl::Status status;
+  while (status.ok()) {
+    const ssize_t got = read(source, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) status = SystemError("cannot be read");
+    if (got <= 0) break;
+    for (ssize_t done = 0; done < got && status.ok();) {
+      const ssize_t wrote = write(copy, buffer.data() + done, static_cast<size_t>(got - done));
+      if (wrote < 0 && errno != EINTR) status = SystemError("standard input cannot be kept");
+      done += wrote > 0 ? wrote : 0;
+    }
+    size_ += static_cast<uint64_t>(got);
+  }
+  close(source);
+  if (status.ok() && lseek(copy, 0, SEEK_SET) != 0) status = SystemError("cannot be read again");
+  return status;
+}
+
+absl::Status ChunkReader::StartInflate() {
+  inflate_ = std::make_unique<z_stream>();
+  compressed_ = std::make_unique_for_overwrite<char[]>(kCompressedBuffer);
+  if (inflateInit2(inflate_.get(), kGzipOnly) != Z_OK) {
+    return absl::ResourceExhaustedError("no memory to decompress");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChunkReader::Rewind() {
+  if (lseek(fd_, 0, SEEK_SET) != 0) return SystemError("cannot be read again");
+  position_ = 0;
+  rest_.clear();
+  member_ended_ = false;
+  if (inflate_ == nullptr) return absl::OkStatus();
+  inflate_->avail_in = 0;
+  inflateReset(inflate_.get());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> ChunkReader::ReadFile(char* buffer, size_t size) {
+  while (true) {
+    const ssize_t got = read(fd_, buffer, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError("cannot be read");
+    position_ += static_cast<uint64_t>(got);
+    return static_cast<size_t>(got);
+  }
+}
+
+absl::StatusOr<size_t> ChunkReader::Inflate(char* buffer, size_t size) {
+  z_stream& stream = *inflate_;
+  stream.next_out = reinterpret_cast<Bytef*>(buffer);
+  stream.avail_out = static_cast<uInt>(size);
+  while (stream.avail_out == size) {
+    if (stream.avail_in == 0) {
+      absl::StatusOr<size_t> got = ReadFile(compressed_.get(), kCompressedBuffer);
+      if (!got.ok()) return got;
+      if (*got == 0 && member_ended_) return 0;
+      if (*got == 0) return absl::DataLossError("the compressed file ends too early");
+      stream.next_in = reinterpret_cast<Bytef*>(compressed_.get());
+      stream.avail_in = static_cast<uInt>(*got);
+    }
+    if (member_ended_) {  // gzip files may be joined end to end
+      inflateReset(&stream);
+      member_ended_ = false;
+    }
+    const int code = inflate(&stream, Z_NO_FLUSH);
+    if (code == Z_STREAM_END) {
+      member_ended_ = true;
+    } else if (code != Z_OK && code != Z_BUF_ERROR) {
+      return absl::DataLossError("the compressed file is damaged");
+    }
+  }
+  return size - stream.avail_out;
+}
+
+absl::StatusOr<size_t> ChunkReader::Read(char* buffer, size_t size) {
+  return inflate_ == nullptr ? ReadFile(buffer, size) : Inflate(buffer, size);
+}
+
+absl::Status ChunkReader::Next(std::string& chunk, size_t size) {
+  size_t used = rest_.size();
+  chunk.resize(std::max(size, 2 * used));
+  rest_.copy(chunk.data(), used);
+  rest_.clear();
+  while (true) {
+    absl::StatusOr<size_t> got = Read(chunk.data() + used, chunk.size() - used);
+    if (!got.ok()) return got.status();
+    used += *got;
+    if (*got == 0) {
+      chunk.resize(used);
+      return absl::OkStatus();
+    }
+    if (used < chunk.size()) continue;
+    const size_t line_end = std::string_view(chunk).rfind('\n');
+    if (line_end == std::string_view::npos) {
+      chunk.resize(2 * chunk.size());
+      continue;
+    }
+    rest_.assign(chunk, line_end + 1);
+    chunk.resize(line_end + 1);
+    return absl::OkStatus();
+  }
+}
+
+bool ChunkReader::IsSameAs(const std::string& path) const {
+  struct stat mine {};
+  struct stat other {};
+  return fstat(fd_, &mine) == 0 && stat(path.c_str(), &other) == 0 && mine.st_dev == other.st_dev &&
+         mine.st_ino == other.st_ino;
+}
+
+}  // namespace escalona::cli

@@ -1,0 +1,146 @@
+#include "cli/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace escalona::cli {
+namespace {
+
+std::string FolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+mode_t NewFileMode() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+}  // namespace
+
+absl::Status OutputFile::Failure(std::string_view what) const {
+  const int error = errno;
+  std::string message = path_ == "-" ? "standard output" : path_;
+  message += ": " + std::string(what) + ": " + std::generic_category().message(error);
+  if (error == ENOSPC) message += "; free some space or choose another place with -o";
+  if (error == ENOENT) message += "; the folder must exist";
+  return {absl::ErrnoToStatusCode(error), message};
+}
+
+absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path) {
+  OutputFile file(path);
+  if (path == "-") {
+    file.fd_ = dup(STDOUT_FILENO);
+    if (file.fd_ < 0) return file.Failure("cannot be written");
+    return file;
+  }
+  struct stat there {};
+  const bool exists = stat(path.c_str(), &there) == 0;
+  if (exists && S_ISDIR(there.st_mode)) {
+    errno = EISDIR;
+    return file.Failure("cannot be written");
+  }
+  if (exists && !S_ISREG(there.st_mode)) {
+    file.fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file.fd_ < 0) return file.Failure("cannot be written");
+    return file;
+  }
+  // A symbolic link stays: the file it points to is replaced.
+  std::error_code ignored;
+  const std::filesystem::path real = std::filesystem::canonical(path, ignored);
+  file.target_ = exists && !ignored ? real.string() : path;
+  if (exists && access(path.c_str(), W_OK) != 0) return file.Failure("cannot be written");
+  if (absl::Status opened = file.OpenTemporary(); !opened.ok()) return opened;
+  fchmod(file.fd_, exists ? there.st_mode & 07777 : NewFileMode());
+  return file;
+}
+
+absl::Status OutputFile::OpenTemporary() {
+  fd_ = open(FolderOf(target_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd_ >= 0) return absl::OkStatus();
+  if (errno != EOPNOTSUPP && errno != EISDIR) return Failure("cannot be written");
+  temporary_ = target_ + ".XXXXXX";
+  fd_ = mkostemp(temporary_.data(), O_CLOEXEC);
+  if (fd_ >= 0) return absl::OkStatus();
+  temporary_.clear();
+  return Failure("cannot be written");
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
+      temporary_(std::exchange(other.temporary_, "")),
+      fd_(std::exchange(other.fd_, -1)),
+      buffer_(std::move(other.buffer_)),
+      used_(std::exchange(other.used_, 0)),
+      written_(other.written_),
+      status_(std::move(other.status_)) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void OutputFile::AppendSlowly(std::string_view bytes) {
+  Flush().IgnoreError();  // kept in status_
+  if (bytes.size() >= kBufferSize) {
+    WriteAll(bytes);
+  } else {
+    bytes.copy(buffer_.get(), bytes.size());
+    used_ = bytes.size();
+  }
+}
+
+absl::Status OutputFile::Flush() {
+  WriteAll(std::string_view(buffer_.get(), std::exchange(used_, 0)));
+  return status_;
+}
+
+void OutputFile::WriteAll(std::string_view bytes) {
+  while (!bytes.empty() && status_.ok()) {
+    const ssize_t n = write(fd_, bytes.data(), bytes.size());
+    if (n > 0) {
+      bytes.remove_prefix(static_cast<size_t>(n));
+      written_ += static_cast<uint64_t>(n);
+    } else if (errno != EINTR) {
+      status_ = Failure("cannot be written");
+    }
+  }
+}
+
+absl::Status OutputFile::GiveName() {
+  if (temporary_.empty()) {
+    const std::string self = "/proc/self/fd/" + std::to_string(fd_);
+    const std::string stem = target_ + ".tmp" + std::to_string(getpid());
+    for (int attempt = 0; temporary_.empty(); ++attempt) {
+      const std::string name = stem + "." + std::to_string(attempt);
+      if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+        temporary_ = name;
+      } else if (errno != EEXIST) {
+        return Failure("cannot be written");
+      }
+    }
+  }
+  if (rename(temporary_.c_str(), target_.c_str()) != 0) return Failure("cannot be replaced");
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Commit() {
+  if (absl::Status flushed = Flush(); !flushed.ok()) return flushed;
+  if (!target_.empty()) {
+    if (absl::Status named = GiveName(); !named.ok()) return named;
+  }
+  if (close(std::exchange(fd_, -1)) != 0) return Failure("cannot be written");
+  return absl::OkStatus();
+}
+
+}  // namespace escalona::cli

@@ -122,7 +122,8 @@ class ServerRun {
         progress_(progress) {}
 
   void Run() {
-    RandomSource random(options_.seed, server_);
+    // Not the stream that the population was drawn from with the same seed.
+    RandomSource random(~options_.seed, server_);
     const double politeness = population_.min_interval[server_];
     policy_ = MakeRevisitPolicy(options_.policy, {politeness, random.Next()});
     pages_.resize(frequency_.size());

@@ -15,9 +15,9 @@ struct z_stream_s;
 
 namespace escalona::cli {
 
-// Reads a file, or standard input for "-", in chunks of whole lines. A file that starts like gzip is
-// decompressed, whatever its name. After Rewind() the same chunks come again; standard input is kept in a
-// nameless temporary file for that. Memory: one chunk. Not thread safe.
+// Reads a file, or standard input for "-", in chunks of whole lines. A file that starts like gzip
+// is decompressed, whatever its name. After Rewind() the same chunks come again; standard input is
+// kept in a nameless temporary file for that. Memory: one chunk. Not thread safe.
 class ChunkReader {
  public:
   static absl::StatusOr<ChunkReader> Open(const std::string& path);
@@ -25,13 +25,13 @@ class ChunkReader {
   ChunkReader& operator=(ChunkReader&&) = delete;
   ~ChunkReader();
 
-  // Replaces `chunk` by the next lines, with their ends, about `size` bytes of them; a line that is longer
-  // comes whole. The last line may have no end. Empty at the end of the file.
+  // Replaces `chunk` by the next lines, with their ends, about `size` bytes of them; a line that is
+  // longer comes whole. The last line may have no end. Empty at the end of the file.
   absl::Status Next(std::string& chunk, size_t size = size_t{1} << 20);
 
   absl::Status Rewind();
 
-  [[nodiscard]] uint64_t size() const { return size_; }          // of the file on disk; 0 when not known
+  [[nodiscard]] uint64_t size() const { return size_; }  // of the file on disk; 0 when not known
   [[nodiscard]] uint64_t position() const { return position_; }  // bytes of it read
   // Whether `path` names this very file.
   [[nodiscard]] bool IsSameAs(const std::string& path) const;

@@ -19,6 +19,9 @@ using AddCommand = void (*)(CLI::App& app, int& status);
 
 void AddRun(CLI::App& app, int& status);
 void AddGen(CLI::App& app, int& status);
+void AddPlan(CLI::App& app, int& status);
+void AddEstimate(CLI::App& app, int& status);
+void AddSimulate(CLI::App& app, int& status);
 
 }  // namespace escalona::cli
 

@@ -17,7 +17,8 @@ absl::StatusOr<size_t> CsvSplitter::Split(std::string_view row, CsvField* fields
     const void* found = std::memchr(begin, ',', static_cast<size_t>(end - begin));
     const char* stop = found == nullptr ? end : static_cast<const char*>(found);
     if (count < limit) {
-      fields[count] = {{begin, static_cast<size_t>(stop - begin)}, static_cast<size_t>(begin - row.data())};
+      fields[count] = {{begin, static_cast<size_t>(stop - begin)},
+                       static_cast<size_t>(begin - row.data())};
     }
     ++count;
     if (found == nullptr) return count;
@@ -25,7 +26,8 @@ absl::StatusOr<size_t> CsvSplitter::Split(std::string_view row, CsvField* fields
   }
 }
 
-absl::StatusOr<size_t> CsvSplitter::SplitQuoted(std::string_view row, CsvField* fields, size_t limit) {
+absl::StatusOr<size_t> CsvSplitter::SplitQuoted(std::string_view row, CsvField* fields,
+                                                size_t limit) {
   size_t count = 0;
   size_t at = 0;
   unquoted_.resize(limit);  // before any view of its elements exists

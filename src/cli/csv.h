@@ -1,4 +1,5 @@
-// Rows of comma-separated values, as RFC 4180 describes them, except that a value holds no line end.
+// Rows of comma-separated values, as RFC 4180 describes them, except that a value holds no line
+// end.
 #ifndef ESCALONA_CLI_CSV_H_
 #define ESCALONA_CLI_CSV_H_
 
@@ -17,12 +18,12 @@ struct CsvField {
   size_t offset = 0;
 };
 
-// Cuts rows into fields. Keeps the memory for quoted values, so one splitter serves many rows; the fields
-// are valid until the next row. Not thread safe.
+// Cuts rows into fields. Keeps the memory for quoted values, so one splitter serves many rows; the
+// fields are valid until the next row. Not thread safe.
 class CsvSplitter {
  public:
-  // Puts the first fields of `row`, which has no line end, into fields[0..limit) and returns how many the
-  // row has in all. Fails for a quote that does not close; error_offset() says where.
+  // Puts the first fields of `row`, which has no line end, into fields[0..limit) and returns how
+  // many the row has in all. Fails for a quote that does not close; error_offset() says where.
   absl::StatusOr<size_t> Split(std::string_view row, CsvField* fields, size_t limit);
   [[nodiscard]] size_t error_offset() const { return error_offset_; }
 

@@ -12,7 +12,7 @@
 namespace escalona::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddRun, AddGen};
+constexpr AddCommand kCommands[] = {AddRun, AddGen, AddPlan, AddEstimate, AddSimulate};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names = {"help"};

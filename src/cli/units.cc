@@ -16,14 +16,22 @@ struct Unit {
   double factor;
 };
 
-constexpr Unit kDurationInDays[] = {{"ms", 1e-3 / kSecondsPerDay}, {"s", 1 / kSecondsPerDay},
-                                    {"min", 60 / kSecondsPerDay},  {"h", 1. / 24},
-                                    {"d", 1},                      {"day", 1},
-                                    {"days", 1},                   {"w", 7}};
-constexpr Unit kDurationInSeconds[] = {{"ms", 1e-3},        {"s", 1},
-                                       {"min", 60},         {"h", 3600},
-                                       {"d", kSecondsPerDay}, {"day", kSecondsPerDay},
-                                       {"days", kSecondsPerDay}, {"w", 7 * kSecondsPerDay}};
+constexpr Unit kDurationInDays[] = {{"ms", 1e-3 / kSecondsPerDay},
+                                    {"s", 1 / kSecondsPerDay},
+                                    {"min", 60 / kSecondsPerDay},
+                                    {"h", 1. / 24},
+                                    {"d", 1},
+                                    {"day", 1},
+                                    {"days", 1},
+                                    {"w", 7}};
+constexpr Unit kDurationInSeconds[] = {{"ms", 1e-3},
+                                       {"s", 1},
+                                       {"min", 60},
+                                       {"h", 3600},
+                                       {"d", kSecondsPerDay},
+                                       {"day", kSecondsPerDay},
+                                       {"days", kSecondsPerDay},
+                                       {"w", 7 * kSecondsPerDay}};
 constexpr Unit kRatePerSecond[] = {{"/s", 1},
                                    {"/min", 1. / 60},
                                    {"/h", 1. / 3600},
@@ -31,9 +39,9 @@ constexpr Unit kRatePerSecond[] = {{"/s", 1},
                                    {"/day", 1 / kSecondsPerDay}};
 constexpr Unit kRatePerDay[] = {
     {"/s", kSecondsPerDay}, {"/min", 1440}, {"/h", 24}, {"/d", 1}, {"/day", 1}};
-constexpr Unit kBytes[] = {{"B", 1},         {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
-                           {"TiB", 0x1p40},  {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},
-                           {"GB", 1e9},      {"TB", 1e12}};
+constexpr Unit kBytes[] = {{"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
+                           {"TiB", 0x1p40}, {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},
+                           {"GB", 1e9},     {"TB", 1e12}};
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -63,9 +71,10 @@ double TakeNumber(std::string_view& text) {
   if (error == std::errc::result_out_of_range) {
     // from_chars does not say which way; a negative exponent is the way down to 0.
     const std::string_view number(digits.data(), static_cast<size_t>(end - digits.data()));
-    value = number.find("e-") != std::string_view::npos || number.find("E-") != std::string_view::npos
-                ? 0
-                : INFINITY;
+    value =
+        number.find("e-") != std::string_view::npos || number.find("E-") != std::string_view::npos
+            ? 0
+            : INFINITY;
   }
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   return value;
@@ -94,21 +103,25 @@ absl::StatusOr<double> Parse(std::string_view text, std::span<const Unit> units,
 }  // namespace
 
 absl::StatusOr<double> ParseDuration(std::string_view text) {
-  return Parse(text, kDurationInSeconds, false, "a duration; write one such as 30s, 5min, 2h or 1.5d");
+  return Parse(text, kDurationInSeconds, false,
+               "a duration; write one such as 30s, 5min, 2h or 1.5d");
 }
 
 absl::StatusOr<double> ParseRate(std::string_view text) {
-  return Parse(text, kRatePerSecond, false, "a rate; write one such as 100/s, 5/min, 20/h or 1e6/day");
+  return Parse(text, kRatePerSecond, false,
+               "a rate; write one such as 100/s, 5/min, 20/h or 1e6/day");
 }
 
 absl::StatusOr<double> ParseDays(std::string_view text) {
-  return Parse(text, kDurationInDays, true,
-               "a duration; write a number of days, or one with a unit such as 30s, 5min, 2h or 1.5d");
+  return Parse(
+      text, kDurationInDays, true,
+      "a duration; write a number of days, or one with a unit such as 30s, 5min, 2h or 1.5d");
 }
 
 absl::StatusOr<double> ParsePerDay(std::string_view text) {
-  return Parse(text, kRatePerDay, true,
-               "a rate; write a number per day, or one with a unit such as 3/s, 5/min, 2/h or 1/day");
+  return Parse(
+      text, kRatePerDay, true,
+      "a rate; write a number per day, or one with a unit such as 3/s, 5/min, 2/h or 1/day");
 }
 
 absl::StatusOr<double> ParseNumber(std::string_view text) {
@@ -122,9 +135,11 @@ absl::StatusOr<double> ParsePercent(std::string_view text) {
 
 absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
   absl::StatusOr<double> bytes =
-      Parse(text, kBytes, true, "a size; write a number of bytes, or one with a unit such as 64KiB or 1GiB");
+      Parse(text, kBytes, true,
+            "a size; write a number of bytes, or one with a unit such as 64KiB or 1GiB");
   if (!bytes.ok()) return bytes.status();
-  if (*bytes >= 0x1p64) return absl::InvalidArgumentError(Quoted(text) + " is too large for a size");
+  if (*bytes >= 0x1p64)
+    return absl::InvalidArgumentError(Quoted(text) + " is too large for a size");
   return static_cast<uint64_t>(*bytes);
 }
 

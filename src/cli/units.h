@@ -1,7 +1,7 @@
 // Durations, rates, sizes and shares as people write them: 30s, 1.5d, 100/s, 1GiB, 10%.
 //
-// One notation for every command. A number is written in any usual way (30, 1.5, .5, 2e-3), not negative,
-// finite. Each function fails with InvalidArgument and says what would be right.
+// One notation for every command. A number is written in any usual way (30, 1.5, .5, 2e-3), not
+// negative, finite. Each function fails with InvalidArgument and says what would be right.
 #ifndef ESCALONA_CLI_UNITS_H_
 #define ESCALONA_CLI_UNITS_H_
 

@@ -2,6 +2,7 @@
 // were.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -40,14 +41,15 @@ struct SimulateOptions {
   std::vector<std::string> policy = {"random", "merge", "delayed", "hybrid"};
   uint64_t seed = 1;
   int threads = 0;
+  bool cold = false;
   bool warm = false;
   std::string report;
   std::string output;
 };
 
-std::string Text(const char* format, double value) {
+std::string Text(double value, const char* unit) {
   char text[64];
-  std::snprintf(text, sizeof text, format, value);
+  std::snprintf(text, sizeof text, "%.6g%s", value, unit);
   return text;
 }
 
@@ -205,9 +207,9 @@ SimulatedReport Describe(const SimulateOptions& options, const Population& popul
       {"population", options.population},
       {"pages", std::to_string(population.pages())},
       {"servers", std::to_string(population.servers())},
-      {"politeness", Text("%g s", population.min_interval.front() * kSecondsPerDay)},
-      {"most", Text("%.6g requests/s", population.MaximumRate() / kSecondsPerDay)},
-      {"years", Text("%g", options.years)},
+      {"politeness", Text(population.min_interval.front() * kSecondsPerDay, " s")},
+      {"most", Text(population.MaximumRate() / kSecondsPerDay, " requests/s")},
+      {"years", Text(options.years, "")},
       {"start", options.warm ? "warm: in the steady state" : "cold: every copy stale"},
       {"seed", std::to_string(options.seed)},
   };
@@ -297,7 +299,8 @@ void AddSimulate(CLI::App& app, int& status) {
       ->add_option("--threads", options->threads,
                    "0: one per core. The result is the same for every number")
       ->capture_default_str();
-  CLI::Option* cold = command->add_flag("--cold", "Start with every copy stale (the default)");
+  CLI::Option* cold =
+      command->add_flag("--cold", options->cold, "Start with every copy stale (the default)");
   command->add_flag("--warm", options->warm, "Start in the steady state")->excludes(cold);
   command->add_option("-o,--output", options->output, "Also write the table to this CSV file");
   command->add_option("--report", options->report,

@@ -37,7 +37,7 @@ std::string Number(double value) {
 template <typename... Values>
 void AppendRow(std::string& csv, double first, Values... rest) {
   csv += Number(first);
-  ((csv += "," + Number(rest)), ...);
+  (absl::StrAppend(&csv, ",", Number(rest)), ...);
   csv += "\n";
 }
 
@@ -71,7 +71,8 @@ std::string Quoted(std::string_view text) {
     if (c == '"' || c == '\\') quoted += '\\';
     quoted += c;
   }
-  return quoted + "\"";
+  quoted += '"';
+  return quoted;
 }
 
 struct Plot {
@@ -99,13 +100,14 @@ Plot FreshnessPlot(const SimulatedReport& report) {
   for (size_t c = 0; c < report.capacities.size(); ++c) {
     const SimulatedCapacity& capacity = report.capacities[c];
     std::string csv = "years,POLITE";
-    for (const SimulatedRun& run : capacity.runs) csv += "," + UpperName(run.policy);
+    for (const SimulatedRun& run : capacity.runs) absl::StrAppend(&csv, ",", UpperName(run.policy));
     csv += "\n";
     const size_t bins = capacity.runs.empty() ? 0 : capacity.runs[0].result.curve.size();
     for (size_t b = 0; b < bins; ++b) {
       csv += Number((static_cast<double>(b) + 0.5) * report.years / static_cast<double>(bins));
-      csv += "," + Number(capacity.polite);
-      for (const SimulatedRun& run : capacity.runs) csv += "," + Number(run.result.curve[b]);
+      absl::StrAppend(&csv, ",", Number(capacity.polite));
+      for (const SimulatedRun& run : capacity.runs)
+        absl::StrAppend(&csv, ",", Number(run.result.curve[b]));
       csv += "\n";
     }
     const std::string file = absl::StrCat("freshness-", c + 1, ".csv");

@@ -20,13 +20,16 @@ constexpr size_t kWebbasePages = 1'450'000;
 constexpr size_t kWebbaseServers = 546;
 constexpr double kWebbasePoliteness = 300 / kSecondsPerDay;
 constexpr size_t kBroadServers = 20'000;
+constexpr double kBroadPoliteness =
+    3600 / kSecondsPerDay;  // small hosts: some visits per page and day
 constexpr double kPoliteness = 30 / kSecondsPerDay;
 
 absl::StatusOr<Population> Model(const PopulationRequest& request) {
   const bool webbase = request.name == "webbase";
   const size_t servers = request.servers.value_or(webbase ? kWebbaseServers : kBroadServers);
   const size_t pages = request.pages.value_or(webbase ? kWebbasePages : 0);
-  const double politeness = request.politeness.value_or(webbase ? kWebbasePoliteness : kPoliteness);
+  const double politeness =
+      request.politeness.value_or(webbase ? kWebbasePoliteness : kBroadPoliteness);
   if (servers == 0) return absl::InvalidArgumentError("--servers must be at least 1");
   if (servers > UINT32_MAX) return absl::InvalidArgumentError("--servers must be below 2^32");
   if ((webbase || request.pages) && pages < servers) {

@@ -58,6 +58,12 @@ const char* ColourOf(PolicyKind policy) {
   return "#000000";
 }
 
+// DELAYED and bucketed MERGE lie upon MERGE; dashes let it show.
+const char* DashOf(PolicyKind policy) {
+  const bool covers = policy == PolicyKind::kDelayed || policy == PolicyKind::kBucketedMerge;
+  return covers ? "(12,12)" : "1";
+}
+
 std::string UpperName(PolicyKind policy) {
   std::string name(PolicyName(policy));
   for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -117,7 +123,8 @@ Plot FreshnessPlot(const SimulatedReport& report) {
     for (size_t r = 0; r < capacity.runs.size(); ++r) {
       const PolicyKind policy = capacity.runs[r].policy;
       plot.script += absl::StrCat(", '", file, "' using 1:", r + 3, " with lines lw 2 lc rgb '",
-                                  ColourOf(policy), "' title '", UpperName(policy), "'");
+                                  ColourOf(policy), "' dt ", DashOf(policy), " title '",
+                                  UpperName(policy), "'");
     }
     plot.script += "\n";
   }
@@ -174,8 +181,8 @@ Plot MergeContourPlot() {
       600,
       {}};
   std::string csv = "changes_per_visit,server_visits,factor\n";
-  for (double ex = -1; ex <= 1.3001; ex += 0.02) {
-    for (double em = 0; em <= 2.0001; em += 0.02) {
+  for (double ex = -1; ex <= 1.3001; ex += 0.04) {
+    for (double em = 0; em <= 2.0001; em += 0.04) {
       const double x = std::pow(10, ex);
       const double m = std::pow(10, em);
       AppendRow(csv, x, m, revisit::MergeFactor(x, m));
@@ -187,7 +194,7 @@ Plot MergeContourPlot() {
       "set logscale xy\nset view map\nset xlabel 'changes per visit, L/f'\n"
       "set ylabel 'requests to the server per visit, f_s/f'\nset xrange [0.1:20]\n"
       "set yrange [1:100]\nset contour base\nset cntrparam levels discrete 0.93,0.935,0.94,0.95,"
-      "0.96,0.97,0.98,0.99,0.995\nset cntrlabel onecolor start 20 interval 60 font ',11'\n"
+      "0.96,0.97,0.98,0.99,0.995\nset cntrlabel onecolor start 10 interval 40 font ',11'\n"
       "set palette defined (0 '#b8556b', 0.5 '#f2d8b8', 1 '#f7fbff')\nset cbrange [0.925:1]\n"
       "set cblabel 'least A / A*'\n"
       "set label 1 ",
@@ -241,7 +248,8 @@ Plot FrequencyPlot(const revisit::Population& population, const SimulatedReport&
       "set logscale xy\nset format xy '10^{%L}'\nset xlabel 'changes per day, L'\n"
       "set ylabel 'visits per day, f'\nset key top left\nplot ";
   const char* const colours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"};
-  for (size_t c = 0; c < report.capacities.size(); ++c) {
+  // The greatest capacity, whose points spread most, at the back.
+  for (size_t c = report.capacities.size(); c-- > 0;) {
     std::string csv = "change_rate,frequency\n";
     for (size_t i = 0; i < report.sample.size(); ++i) {
       const double rate = population.change_rate[report.sample[i]];
@@ -250,7 +258,7 @@ Plot FrequencyPlot(const revisit::Population& population, const SimulatedReport&
     }
     const std::string file = absl::StrCat("frequency-", c + 1, ".csv");
     plot.data.emplace_back(file, csv);
-    absl::StrAppend(&plot.script, c > 0 ? ", " : "", "'", file,
+    absl::StrAppend(&plot.script, c + 1 < report.capacities.size() ? ", " : "", "'", file,
                     "' using 1:2 with points pt 7 ps 0.25 lc '", colours[c % std::size(colours)],
                     "' title ", Quoted("capacity " + report.capacities[c].name));
   }

@@ -220,12 +220,27 @@ TEST_P(EveryPolicy, VisitsEachPageAsOftenAsPlanned) {
 }
 
 TEST(HybridPolicy, TakesPagesNeverVisitedInOrderOfWeightOverRate) {
-  auto policy = MakeRevisitPolicy(PolicyKind::kHybrid, {.politeness = 1, .seed = 1});
+  // Slots so close together that no page visited meanwhile is worth another visit.
+  auto policy = MakeRevisitPolicy(PolicyKind::kHybrid, {.politeness = 1e-4, .seed = 1});
   const double rates[] = {0.5, 0.1, 0.3, 0.2, 0.4};
   for (PageId id = 0; id < 5; ++id) {
-    ASSERT_TRUE(policy->Add(id, {.frequency = 0.01, .change_rate = rates[id]}, 0).ok());
+    ASSERT_TRUE(policy->Add(id, {.frequency = 100, .change_rate = rates[id]}, 0).ok());
   }
   for (const PageId id : {1, 3, 2, 4, 0}) EXPECT_EQ(policy->Take(policy->NextTime()), id);
+}
+
+TEST(HybridPolicy, ComparesAFirstVisitWithTheIndexOfAnother) {
+  // One slot every 20; page 0 (w/L = 10) is visited first. At age 20 its index is 10 g(2) = 5.94,
+  // more than a first visit to page 1 brings (w/L = 5), less than one to page 2 (w/L = 8).
+  auto policy = MakeRevisitPolicy(PolicyKind::kHybrid, {.politeness = 1, .seed = 1});
+  ASSERT_TRUE(policy->Add(0, {.frequency = 0.025, .change_rate = 0.1}, 0).ok());
+  ASSERT_TRUE(policy->Add(1, {.frequency = 0.025, .change_rate = 0.2}, 0).ok());
+  EXPECT_EQ(policy->Take(policy->NextTime()), 0u);
+  EXPECT_EQ(policy->Take(policy->NextTime()), 0u);
+  const double now = policy->NextTime() - 20;
+  ASSERT_TRUE(policy->Remove(1, now).ok());
+  ASSERT_TRUE(policy->Add(2, {.frequency = 0.025, .change_rate = 0.125}, now).ok());
+  EXPECT_EQ(policy->Take(policy->NextTime()), 2u);
 }
 
 TEST(HybridPolicy, SaturatedServesTheGreatestRelativeLateness) {

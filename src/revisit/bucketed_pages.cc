@@ -81,7 +81,13 @@ void BucketedPages::RefreshFront(uint32_t bucket) {
   Bucket& b = buckets_[bucket];
   while (b.queue.size() > b.count && !IsCurrent(b.queue.Front())) b.queue.Pop();
   front_last_[bucket] = b.queue.Front().key;
-  if (order_ == Order::kByDue) due_.Set(bucket, front_last_[bucket] + interval_[bucket]);
+  if (order_ != Order::kByDue) return;
+  const double due = front_last_[bucket] + interval_[bucket];
+  if (!due_.empty() && due_.Top().id == bucket && due >= due_.Top().key) {
+    due_.RaiseTop(due);
+  } else {
+    due_.Set(bucket, due);
+  }
 }
 
 void BucketedPages::Insert(PageId id, double frequency, double last) {

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "escalona/revisit_policy.h"
+#include "revisit/huge_allocator.h"
 #include "revisit/indexed_heap.h"
 #include "revisit/run_queue.h"
 
@@ -93,7 +94,7 @@ class BucketedPages {
   double width_;
   Order order_;
   size_t size_ = 0;
-  std::vector<Place> places_;  // by page
+  HugeVector<Place> places_;  // by page
   std::vector<Bucket> buckets_;
   std::vector<uint32_t> free_;
   absl::flat_hash_map<int64_t, uint32_t> by_number_;

@@ -33,8 +33,8 @@ constexpr double kDaysPerYear = 365.25;
 
 struct SimulateOptions {
   std::string population = "webbase";
-  std::optional<size_t> pages;
-  std::optional<size_t> servers;
+  std::optional<int64_t> pages;
+  std::optional<int64_t> servers;
   std::vector<std::string> capacity = {"1%", "10%", "90%"};
   std::string politeness;
   double years = 6;
@@ -117,11 +117,18 @@ absl::StatusOr<std::vector<revisit::PolicyKind>> ParsePolicies(
   return policies;
 }
 
+absl::Status CheckCount(const char* flag, std::optional<int64_t> count) {
+  constexpr int64_t kMost = 2'000'000'000;
+  if (!count || (*count >= 1 && *count <= kMost)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " ", *count, " must be at least 1 and at most ", kMost));
+}
+
 absl::StatusOr<Population> Load(const SimulateOptions& options) {
   PopulationRequest request;
   request.name = options.population;
-  request.pages = options.pages;
-  request.servers = options.servers;
+  if (options.pages) request.pages = static_cast<size_t>(*options.pages);
+  if (options.servers) request.servers = static_cast<size_t>(*options.servers);
   request.seed = options.seed;
   request.threads = options.threads;
   if (!options.politeness.empty()) {
@@ -228,6 +235,8 @@ absl::Status RunSimulate(const SimulateOptions& options) {
     return absl::InvalidArgumentError("--years must be above 0 and at most 1000");
   }
   if (options.threads < 0) return absl::InvalidArgumentError("--threads must not be negative");
+  if (absl::Status s = CheckCount("--pages", options.pages); !s.ok()) return s;
+  if (absl::Status s = CheckCount("--servers", options.servers); !s.ok()) return s;
   absl::StatusOr<std::vector<revisit::PolicyKind>> policies = ParsePolicies(options.policy);
   if (!policies.ok()) return policies.status();
   // Before the population, which may take a while to read.

@@ -30,8 +30,6 @@ absl::StatusOr<Population> Model(const PopulationRequest& request) {
   const size_t pages = request.pages.value_or(webbase ? kWebbasePages : 0);
   const double politeness =
       request.politeness.value_or(webbase ? kWebbasePoliteness : kBroadPoliteness);
-  if (servers == 0) return absl::InvalidArgumentError("--servers must be at least 1");
-  if (servers > UINT32_MAX) return absl::InvalidArgumentError("--servers must be below 2^32");
   if ((webbase || request.pages) && pages < servers) {
     return absl::InvalidArgumentError(absl::StrCat("--pages ", pages, " is less than --servers ",
                                                    servers, "; a server has at least one page"));

@@ -76,8 +76,8 @@ class SimulateTest(unittest.TestCase):
         self.assertGreater(float(rows[0]["ratio"]), 0.99)
 
     def test_file_of_pages(self):
-        text = "weight,server,change_rate,min_interval\n"
-        text += "".join(f"{1 + i % 3},s{i % 7},{0.01 * (i + 1)},0.1\n" for i in range(100))
+        text = "weight,page,server,change_rate,min_interval\n"
+        text += "".join(f"{1 + i % 3},p{i},s{i % 7},{0.01 * (i + 1)},0.1\n" for i in range(100))
         path = self.file(text)
         out, rows = self.table("--population", path, "--policy", "hybrid", "--capacity", "20/day", "--warm")
         self.assertIn("pages       100", out)
@@ -96,20 +96,22 @@ class SimulateTest(unittest.TestCase):
         self.refused("--years", "nan", says="--years")
         self.refused("--years", "x", says="years")
         self.refused("--pages", "5", "--servers", "10", says="--pages 5 is less than --servers 10")
-        self.refused("--servers", "0", says="--servers")
-        self.refused("--pages", "-5", says="pages")
+        self.refused("--servers", "0", says="--servers 0")
+        self.refused("--pages", "-5", says="--pages -5")
+        self.refused("--pages", "99999999999999", says="--pages 99999999999999")
+        self.refused("--servers", "-1", says="--servers -1")
         self.refused("--threads", "-1", says="--threads")
         self.refused("--cold", "--warm", says="cold|warm")
         self.refused("--population", str(self.folder / "none.csv"), says="none.csv")
 
     def test_bad_files_are_named_with_line_and_column(self):
         self.refused("--population", self.file(""), says="pages.csv")
-        self.refused("--population", self.file("server,weight\na,1\n"), says="change_rate")
-        self.refused("--population", self.file("server,change_rate\n"), says="no pages")
+        self.refused("--population", self.file("page,server,weight\np,a,1\n"), says="change_rate")
+        self.refused("--population", self.file("page,server,change_rate\n"), says="no pages")
         for bad in ("nan", "-1", "x", "inf"):
-            path = self.file(f"server,change_rate\na,1\nb,{bad}\n")
-            self.refused("--population", path, says=r"pages\.csv:3:3")
-        path = self.file("server,change_rate\na,1\n")
+            path = self.file(f"page,server,change_rate\np,a,1\nq,b,{bad}\n")
+            self.refused("--population", path, says=r"pages\.csv:3:5")
+        path = self.file("page,server,change_rate\np,a,1\n")
         self.refused("--population", path, "--pages", "10", says="--pages")
 
     @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")

@@ -50,7 +50,7 @@ Estimate Measure(PolicyKind policy, const Population& all, const std::vector<dou
     squares += fresh * fresh;
   }
   const double mean = sum / seeds;
-  return {mean, std::sqrt((squares / seeds - mean * mean) / (seeds - 1))};
+  return {mean, std::sqrt(std::max(squares / seeds - mean * mean, 0.0) / (seeds - 1))};
 }
 
 TEST(Simulation, RandomIsWithinThreeErrorsOfItsFormula) {

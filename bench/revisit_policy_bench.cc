@@ -32,7 +32,8 @@ Server MakeServer(size_t pages, double load) {
   Problem problem;
   problem.change_rate = server.rates;
   problem.capacity = static_cast<double>(pages);  // one visit per median change interval
-  server.frequencies = Allocate(problem)->frequency;
+  const Allocation plan = *Allocate(problem);
+  server.frequencies.assign(plan.frequency.begin(), plan.frequency.end());
   server.politeness =
       load / std::accumulate(server.frequencies.begin(), server.frequencies.end(), 0.0);
   return server;

@@ -43,6 +43,7 @@ struct SimulateOptions {
   int threads = 0;
   bool cold = false;
   bool warm = false;
+  bool allocations = false;
   std::string report;
   std::string output;
 };
@@ -206,6 +207,32 @@ absl::Status SimulateCapacity(const Population& population,
   return absl::OkStatus();
 }
 
+// What other allocations of the same capacity reach in the steady state, as ratios to POLITE:
+// visits evenly spaced, or a Poisson process for PoliteBinaryLambdaCrawl, which plans for one.
+absl::Status PrintAllocations(const Population& population, const SimulatedReport& report,
+                              int threads) {
+  using revisit::AllocationKind;
+  constexpr std::pair<AllocationKind, const char*> kOthers[] = {
+      {AllocationKind::kUniform, "uniform"},
+      {AllocationKind::kChangeProportional, "change-proportional"},
+      {AllocationKind::kPoliteBinaryLambda, "polite-binary-lambda"},
+      {AllocationKind::kUnpolite, "UNPOLITE bound"},
+  };
+  std::printf("\n%-22s %9s %9s\n", "allocation", "capacity", "ratio");
+  for (const SimulatedCapacity& capacity : report.capacities) {
+    for (const auto& [kind, name] : kOthers) {
+      revisit::AllocationOptions how;
+      how.kind = kind;
+      how.threads = threads;
+      absl::StatusOr<revisit::Allocation> plan = Allocate(population.AsProblem(capacity.rate), how);
+      if (!plan.ok()) return plan.status();
+      std::printf("%-22s %9s %9.5f\n", name, capacity.name.c_str(),
+                  plan->freshness() / capacity.polite);
+    }
+  }
+  return absl::OkStatus();
+}
+
 SimulatedReport Describe(const SimulateOptions& options, const Population& population) {
   SimulatedReport report;
   report.years = options.years;
@@ -266,6 +293,9 @@ absl::Status RunSimulate(const SimulateOptions& options) {
       return s;
     }
   }
+  if (options.allocations) {
+    if (absl::Status s = PrintAllocations(*population, report, options.threads); !s.ok()) return s;
+  }
   if (!options.output.empty()) {
     if (absl::Status s = WriteTable(options.output, report); !s.ok()) return s;
   }
@@ -312,6 +342,8 @@ void AddSimulate(CLI::App& app, int& status) {
   CLI::Option* cold =
       command->add_flag("--cold", options->cold, "Start with every copy stale (the default)");
   command->add_flag("--warm", options->warm, "Start in the steady state")->excludes(cold);
+  command->add_flag("--allocations", options->allocations,
+                    "Also print what other allocations would reach");
   command->add_option("-o,--output", options->output, "Also write the table to this CSV file");
   command->add_option("--report", options->report,
                       "Write a page with plots (index.html, SVG, CSV) into this folder");

@@ -9,6 +9,7 @@
 #include "cli/chunk_reader.h"
 #include "cli/plan_input.h"
 #include "cli/units.h"
+#include "revisit/parallel.h"
 
 namespace escalona::cli {
 namespace {
@@ -93,7 +94,7 @@ absl::StatusOr<Population> ReadFile(const PopulationRequest& request) {
                                                    std::string(reader.status().message())));
   }
   PlanInputOptions options;
-  options.threads = request.threads;
+  options.threads = revisit::ThreadCount(request.threads);
   absl::StatusOr<PlanInput> input = ReadPlanInput(
       *reader, options, [](uint64_t) {}, [](const std::string&) {});
   if (!input.ok()) {

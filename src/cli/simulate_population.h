@@ -18,7 +18,7 @@ struct PopulationRequest {
   std::optional<size_t> servers;     // of a model
   std::optional<double> politeness;  // days
   uint64_t seed = 1;                 // of a model
-  int threads = 1;                   // that read a file
+  int threads = 1;                   // that read a file; 0: one per core
 };
 
 // Fails with InvalidArgument and the reason, which names flag, file, line and column.

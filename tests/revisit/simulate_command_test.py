@@ -70,6 +70,15 @@ class SimulateTest(unittest.TestCase):
         _, cold = self.table(*SMALL, "--cold", "--policy", "hybrid", "--capacity", "10%")
         self.assertLess(float(cold[0]["ratio"]), float(rows[0]["ratio"]))
 
+    def test_other_allocations_are_below_polite_and_unpolite_above(self):
+        done = run(*SMALL, "--policy", "merge", "--capacity", "10%", "--allocations")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line.split() for line in done.stdout.splitlines()]
+        ratio = {line[0]: float(line[-1]) for line in lines if len(line) >= 3 and line[-2] == "10%"}
+        for name in ("uniform", "change-proportional", "polite-binary-lambda"):
+            self.assertLess(ratio[name], 1)
+        self.assertGreaterEqual(ratio["UNPOLITE"], 1)
+
     def test_broad_population(self):
         _, rows = self.table("--population", "broad", "--servers", "200", "--years", "0.2", "--policy",
                              "hybrid", "--capacity", "0.1%", "--warm")

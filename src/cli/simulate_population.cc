@@ -90,8 +90,9 @@ absl::StatusOr<Population> ReadFile(const PopulationRequest& request) {
   }
   absl::StatusOr<ChunkReader> reader = ChunkReader::Open(request.name);
   if (!reader.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--population takes webbase, broad or a file: ",
-                                                   std::string(reader.status().message())));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--population '", request.name,
+        "' is not webbase, not broad, and no file: ", std::string(reader.status().message())));
   }
   PlanInputOptions options;
   options.threads = revisit::ThreadCount(request.threads);

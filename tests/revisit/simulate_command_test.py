@@ -116,7 +116,7 @@ class SimulateTest(unittest.TestCase):
     def test_bad_files_are_named_with_line_and_column(self):
         self.refused("--population", self.file(""), says="pages.csv")
         self.refused("--population", self.file("page,server,weight\np,a,1\n"), says="change_rate")
-        self.refused("--population", self.file("page,server,change_rate\n"), says="no pages")
+        self.refused("--population", self.file("page,server,change_rate\n"), says=r"pages\.csv:2:1: no page")
         for bad in ("nan", "-1", "x", "inf"):
             path = self.file(f"page,server,change_rate\np,a,1\nq,b,{bad}\n")
             self.refused("--population", path, says=r"pages\.csv:3:5")

@@ -100,7 +100,7 @@ class RevisitPolicy {
   [[nodiscard]] bool Contains(PageId id) const noexcept {
     return id < pages_.size() && pages_[id].present;
   }
-  [[nodiscard]] size_t size() const noexcept { return size_; }             // pages
+  [[nodiscard]] size_t size() const noexcept { return size_; }              // pages
   [[nodiscard]] double total_frequency() const noexcept { return total_; }  // f_s
   [[nodiscard]] double politeness() const noexcept { return politeness_; }
 
@@ -114,8 +114,8 @@ class RevisitPolicy {
 
   explicit RevisitPolicy(const PolicyOptions& options);
 
-  // The hooks of a policy. When they run, `pages_`, `size_` and `total_` already hold the new state;
-  // `old_total` and `old` are what stood there before.
+  // The hooks of a policy. When they run, `pages_`, `size_` and `total_` already hold the new
+  // state; `old_total` and `old` are what stood there before.
   virtual void OnAdd(PageId id, double now, double last_visit, double old_total) = 0;
   virtual void OnUpdate(PageId id, const KnownPage& old, double now, double old_total) = 0;
   virtual void OnRemove(PageId id, const KnownPage& old, double now, double old_total) = 0;

@@ -22,6 +22,7 @@ void AddGen(CLI::App& app, int& status);
 void AddPlan(CLI::App& app, int& status);
 void AddEstimate(CLI::App& app, int& status);
 void AddUrl(CLI::App& app, int& status);
+void AddSimulate(CLI::App& app, int& status);
 
 }  // namespace escalona::cli
 

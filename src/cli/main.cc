@@ -12,7 +12,7 @@
 namespace escalona::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddRun, AddGen, AddUrl, AddPlan, AddEstimate};
+constexpr AddCommand kCommands[] = {AddRun, AddGen, AddUrl, AddPlan, AddEstimate, AddSimulate};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names = {"help"};

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "revisit/huge_allocator.h"
+
 namespace escalona::revisit {
 
 // Cell i keeps its own column with probability keep/2^32 and gives the rest to `other`. Eight bytes
@@ -71,7 +73,7 @@ class AliasTable {
     return static_cast<uint32_t>(std::fmin(p * 0x1p32, 0x1p32 - 1));
   }
 
-  std::vector<Cell> cells_;
+  HugeVector<Cell> cells_;
 };
 
 }  // namespace escalona::revisit

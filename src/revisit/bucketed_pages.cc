@@ -9,11 +9,15 @@ namespace escalona::revisit {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr size_t kLanes = 4;   // doubles per vector
-constexpr size_t kBlock = 16;  // doubles per turn of the loop; arrays are padded to it
-using Vector __attribute__((vector_size(kLanes * sizeof(double)), aligned(8), may_alias)) = double;
 
-const Vector& At(const double* p) { return *reinterpret_cast<const Vector*>(p); }
+// Two doubles at a time, which every 64-bit machine can do.
+constexpr size_t kLanes = 2;
+constexpr size_t kBlock = 16;  // buckets looked at together; arrays are padded to it
+using DoublePair
+    __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias)) =
+        double;
+
+const DoublePair& PairAt(const double* p) { return *reinterpret_cast<const DoublePair*>(p); }
 
 }  // namespace
 
@@ -27,6 +31,7 @@ void BucketedPages::Reset(double width, Order order) {
   by_number_.clear();
   front_last_.clear();
   frequency_.clear();
+  interval_.clear();
   due_ = {};
 }
 
@@ -39,7 +44,8 @@ uint32_t BucketedPages::BucketOf(double frequency) {
     buckets_.emplace_back();
     if (buckets_.size() > front_last_.size()) {
       front_last_.resize(front_last_.size() + kBlock, kInfinity);
-      frequency_.resize(frequency_.size() + kBlock, 1);
+      frequency_.resize(front_last_.size(), 1);
+      interval_.resize(front_last_.size(), 1);
     }
   }
   const uint32_t bucket = free_.back();
@@ -58,7 +64,7 @@ void BucketedPages::Release(uint32_t bucket) {
 }
 
 BucketedPages::Front BucketedPages::FrontOf(uint32_t bucket) const {
-  return {bucket, buckets_[bucket].queue.Front().id, front_last_[bucket], 1 / frequency_[bucket]};
+  return {bucket, buckets_[bucket].queue.Front().id, front_last_[bucket], interval_[bucket]};
 }
 
 // Rounding must not carry the mean out of its bucket.
@@ -67,14 +73,21 @@ void BucketedPages::SetMean(uint32_t bucket) {
   const double floor = std::exp(static_cast<double>(b.number) * width_);
   const double ceiling = std::exp(static_cast<double>(b.number + 1) * width_);
   frequency_[bucket] = std::clamp(b.sum / static_cast<double>(b.count), floor, ceiling);
+  interval_[bucket] = 1 / frequency_[bucket];
 }
 
 // Drops stale entries at the front, and brings what is kept beside the queue up to date.
 void BucketedPages::RefreshFront(uint32_t bucket) {
-  RunQueue& queue = buckets_[bucket].queue;
-  while (!IsCurrent(queue.Front())) queue.Pop();
-  front_last_[bucket] = queue.Front().key;
-  if (order_ == Order::kByDue) due_.Set(bucket, front_last_[bucket] + 1 / frequency_[bucket]);
+  Bucket& b = buckets_[bucket];
+  while (b.queue.size() > b.count && !IsCurrent(b.queue.Front())) b.queue.Pop();
+  front_last_[bucket] = b.queue.Front().key;
+  if (order_ != Order::kByDue) return;
+  const double due = front_last_[bucket] + interval_[bucket];
+  if (!due_.empty() && due_.Top().id == bucket && due >= due_.Top().key) {
+    due_.RaiseTop(due);
+  } else {
+    due_.Set(bucket, due);
+  }
 }
 
 void BucketedPages::Insert(PageId id, double frequency, double last) {
@@ -120,31 +133,34 @@ void BucketedPages::Visit(uint32_t bucket, double last) {
   entry.key = last;
   places_[entry.id].last = last;
   queue.Push(entry);
-  __builtin_prefetch(&places_[queue.Ahead().id], 1);
+  if (const RunQueue::Entry* soon = queue.Soon()) __builtin_prefetch(&places_[soon->id], 1);
   RefreshFront(bucket);
 }
 
+// The greatest lateness of each block first, without asking whose it is, which keeps the loop
+// short; then the block, then the bucket.
 BucketedPages::Front BucketedPages::Latest(double time) const {
-  const size_t n = front_last_.size();
+  const size_t blocks = front_last_.size() / kBlock;
   const double* last = front_last_.data();
   const double* f = frequency_.data();
-  // The greatest lateness first, without asking whose it is: that keeps the loop short.
-  const Vector now = {time, time, time, time};
-  Vector best[kBlock / kLanes];
-  for (Vector& b : best) b = Vector{} - kInfinity;
-  for (size_t i = 0; i < n; i += kBlock) {
-    for (size_t v = 0; v < kBlock / kLanes; ++v) {
-      const size_t at = i + v * kLanes;
-      const Vector lateness = (now - At(last + at)) * At(f + at);
-      best[v] = lateness > best[v] ? lateness : best[v];
+  DoublePair now;
+  for (size_t lane = 0; lane < kLanes; ++lane) now[lane] = time;
+  size_t best_block = 0;
+  double greatest = -kInfinity;
+  for (size_t block = 0; block < blocks; ++block, last += kBlock, f += kBlock) {
+    DoublePair best = (now - PairAt(last)) * PairAt(f);
+    for (size_t i = kLanes; i < kBlock; i += kLanes) {
+      const DoublePair lateness = (now - PairAt(last + i)) * PairAt(f + i);
+      best = lateness > best ? lateness : best;
+    }
+    const double of_block = best[0] > best[1] ? best[0] : best[1];
+    if (of_block > greatest) {
+      greatest = of_block;
+      best_block = block;
     }
   }
-  double greatest = -kInfinity;
-  for (const Vector& b : best) {
-    for (size_t lane = 0; lane < kLanes; ++lane) greatest = std::max(greatest, b[lane]);
-  }
-  uint32_t bucket = 0;
-  while ((time - last[bucket]) * f[bucket] != greatest) ++bucket;
+  auto bucket = static_cast<uint32_t>(best_block * kBlock);
+  while ((time - front_last_[bucket]) * frequency_[bucket] != greatest) ++bucket;
   return FrontOf(bucket);
 }
 

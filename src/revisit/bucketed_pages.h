@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "escalona/revisit_policy.h"
+#include "revisit/huge_allocator.h"
 #include "revisit/indexed_heap.h"
 #include "revisit/run_queue.h"
 
@@ -64,8 +65,7 @@ class BucketedPages {
   // buckets, two numbers each.
   [[nodiscard]] Front Latest(double time) const;
 
-  // The front of `bucket` was visited; it counts as visited at `last`. O(log buckets) in order
-  // kByDue, O(1) in the other.
+  // The front of `bucket` was visited; it counts as visited at `last`.
   void Visit(uint32_t bucket, double last);
 
  private:
@@ -94,7 +94,7 @@ class BucketedPages {
   double width_;
   Order order_;
   size_t size_ = 0;
-  std::vector<Place> places_;  // by page
+  HugeVector<Place> places_;  // by page
   std::vector<Bucket> buckets_;
   std::vector<uint32_t> free_;
   absl::flat_hash_map<int64_t, uint32_t> by_number_;
@@ -102,7 +102,8 @@ class BucketedPages {
   // frequency. Padded to whole vectors.
   std::vector<double> front_last_;
   std::vector<double> frequency_;
-  IndexedHeap due_;
+  std::vector<double> interval_;  // 1/frequency_
+  IndexedHeap due_;               // in order kByDue
 };
 
 }  // namespace escalona::revisit

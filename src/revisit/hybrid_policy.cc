@@ -25,8 +25,8 @@ constexpr double kUnsaturated = 0.93;
 constexpr double kFineWidth = 0x1p-10;
 constexpr double kDueWidth = 0.02;
 constexpr double kLatenessWidth = 0.1;
-constexpr size_t kFewPages = 256;
-constexpr size_t kManyPages = 512;
+constexpr size_t kFewPages = 96;
+constexpr size_t kManyPages = 160;
 
 // One slot in so many goes to the scheduled page and one to the unvisited page whatever their
 // worth, so that an endless stream of either cannot starve the other.
@@ -146,7 +146,7 @@ class HybridPolicy final : public RevisitPolicy {
 
   PageId ChooseInSlot(double now) {
     ++turn_;
-    const double half_slot = 0.5 / slots_.rate();
+    const double half_slot = slots_.interval() / 2;
     slots_.Use(now);
     if (buckets_.size() == 0) return VisitFirstTime(now);
     const BucketedPages::Front front =

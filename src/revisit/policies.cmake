@@ -5,6 +5,8 @@ target_sources(escalona PRIVATE
   hybrid_policy.cc
   merge_policy.cc
   policy_freshness.cc
+  population.cc
   random_policy.cc
-  revisit_policy.cc)
+  revisit_policy.cc
+  simulation.cc)
 target_link_libraries(escalona PRIVATE absl::flat_hash_map)

@@ -30,10 +30,15 @@ class RunQueue {
   [[nodiscard]] const Entry& Front() const {
     return FrontInHeap() ? heap_.front() : ring_[head_ & mask()];
   }
-  // An entry that will be at the front soon, to start loading what belongs to it.
-  [[nodiscard]] const Entry& Ahead() const {
-    constexpr size_t kDistance = 4;
-    return count_ > 0 ? ring_[(head_ + std::min(kDistance, count_ - 1)) & mask()] : heap_.front();
+  // An entry that will be at the front soon, so that what belongs to it can be loaded; may be null.
+  // Starts to load the entries after it and the places behind the last.
+  [[nodiscard]] const Entry* Soon() const {
+    constexpr size_t kSoon = 4;
+    constexpr size_t kLater = 12;
+    if (count_ <= kLater) return nullptr;
+    __builtin_prefetch(&ring_[(head_ + kLater) & mask()]);
+    __builtin_prefetch(&ring_[(head_ + count_ + kSoon) & mask()], 1);
+    return &ring_[(head_ + kSoon) & mask()];
   }
 
   void Pop() {

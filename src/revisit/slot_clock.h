@@ -10,7 +10,7 @@ namespace escalona::revisit {
 class SlotClock {
  public:
   [[nodiscard]] double next() const { return next_; }
-  [[nodiscard]] double rate() const { return rate_; }
+  [[nodiscard]] double interval() const { return interval_; }
 
   // Changes the rate. The first slot comes after a `phase` (in [0, 1)) of an interval; later the
   // wait that is left shrinks or grows with the interval.
@@ -26,6 +26,7 @@ class SlotClock {
       next_ = now + (next_ - now) * (rate_ / rate);
     }
     rate_ = rate;
+    interval_ = 1 / rate;
   }
 
   // Slots begin anew after a `phase` of an interval, when they were not used for a while.
@@ -35,13 +36,14 @@ class SlotClock {
 
   // The slot was used at `now` >= next(). Slots missed meanwhile are lost.
   void Use(double now) {
-    next_ += 1 / rate_;
-    if (next_ < now) next_ = now + 1 / rate_;
+    next_ += interval_;
+    if (next_ < now) next_ = now + interval_;
   }
 
  private:
   double next_ = std::numeric_limits<double>::infinity();
   double rate_ = 0;
+  double interval_ = 0;  // 1/rate_
 };
 
 }  // namespace escalona::revisit

@@ -1,0 +1,115 @@
+// Populations by name, and from a file of pages.
+#include "cli/simulate_population.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/chunk_reader.h"
+#include "cli/plan_input.h"
+#include "cli/units.h"
+#include "revisit/parallel.h"
+
+namespace escalona::cli {
+namespace {
+
+using revisit::Population;
+
+// A tenth of WEBBASE: with a tenth of the servers, each asked a tenth as often, all ratios stay.
+constexpr size_t kWebbasePages = 1'450'000;
+constexpr size_t kWebbaseServers = 546;
+constexpr double kWebbasePoliteness = 300 / kSecondsPerDay;
+constexpr size_t kBroadServers = 20'000;
+constexpr double kBroadPoliteness =
+    3600 / kSecondsPerDay;  // small hosts: some visits per page and day
+constexpr double kPoliteness = 30 / kSecondsPerDay;
+
+absl::StatusOr<Population> Model(const PopulationRequest& request) {
+  const bool webbase = request.name == "webbase";
+  const size_t servers = request.servers.value_or(webbase ? kWebbaseServers : kBroadServers);
+  const size_t pages = request.pages.value_or(webbase ? kWebbasePages : 0);
+  const double politeness =
+      request.politeness.value_or(webbase ? kWebbasePoliteness : kBroadPoliteness);
+  if ((webbase || request.pages) && pages < servers) {
+    return absl::InvalidArgumentError(absl::StrCat("--pages ", pages, " is less than --servers ",
+                                                   servers, "; a server has at least one page"));
+  }
+  if (!(politeness > 0)) {
+    return absl::InvalidArgumentError("--politeness must be above 0, such as 30s");
+  }
+  return webbase ? revisit::MakeWebbase(pages, servers, politeness, request.seed)
+                 : revisit::MakeBroad(pages, servers, politeness, request.seed);
+}
+
+// The order that puts the pages of each server together, servers and pages as they came.
+std::vector<size_t> FirstOfServers(const PlanInput& input) {
+  std::vector<size_t> first(input.server_name.size() + 1, 0);
+  for (size_t i = 0; i < input.pages(); ++i) ++first[input.server[i] + 1];
+  for (size_t s = 1; s < first.size(); ++s) first[s] += first[s - 1];
+  return first;
+}
+
+absl::StatusOr<Population> Arrange(const PopulationRequest& request, const PlanInput& input) {
+  if (input.pages() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(request.name, ": no pages to simulate"));
+  }
+  if (!input.header.Has(kChangeRate)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(request.name, ":1: no column change_rate; a simulation needs true rates"));
+  }
+  const bool weighted = input.header.Has(kWeight);
+  Population population;
+  population.first = FirstOfServers(input);
+  population.change_rate.resize(input.pages());
+  population.server.resize(input.pages());
+  if (weighted) population.weight.resize(input.pages());
+  std::vector<size_t> next(population.first.begin(), population.first.end() - 1);
+  for (size_t i = 0; i < input.pages(); ++i) {
+    const size_t at = next[input.server[i]]++;
+    population.change_rate[at] = input.number[kChangeRate][i];
+    population.server[at] = input.server[i];
+    if (weighted) population.weight[at] = input.number[kWeight][i];
+  }
+  const double politeness = request.politeness.value_or(kPoliteness);
+  for (size_t s = 0; s < input.server_name.size(); ++s) {
+    population.min_interval.push_back(std::max(input.server_interval[s], politeness));
+    if (!(population.min_interval[s] > 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--politeness 0 leaves server ", input.server_name[s],
+                       " without a minimum interval; a simulation needs one"));
+    }
+  }
+  return population;
+}
+
+absl::StatusOr<Population> ReadFile(const PopulationRequest& request) {
+  if (request.pages || request.servers) {
+    return absl::InvalidArgumentError(
+        "--pages and --servers shape the populations webbase and broad; a file has its own");
+  }
+  absl::StatusOr<ChunkReader> reader = ChunkReader::Open(request.name);
+  if (!reader.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--population '", request.name,
+        "' is not webbase, not broad, and no file: ", std::string(reader.status().message())));
+  }
+  PlanInputOptions options;
+  options.threads = revisit::ThreadCount(request.threads);
+  absl::StatusOr<PlanInput> input = ReadPlanInput(
+      *reader, options, [](uint64_t) {}, [](const std::string&) {});
+  if (!input.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(request.name, ":", std::string(input.status().message())));
+  }
+  return Arrange(request, *input);
+}
+
+}  // namespace
+
+absl::StatusOr<Population> LoadPopulation(const PopulationRequest& request) {
+  if (request.name == "webbase" || request.name == "broad") return Model(request);
+  return ReadFile(request);
+}
+
+}  // namespace escalona::cli

@@ -24,7 +24,7 @@ inline constexpr size_t kMaxAssociationKeyBytes = 1024;
 
 struct AssociationOptions {
   // A count that has reached this stops counting; touching its key still moves it in front of all
-  // others that have this count, which is the front of the list. Must be at least 1.
+  // others that have this count, which is the front of the list. Must be at least 2.
   // kSaturate32Bit is the rule of the 32-bit counters.
   uint64_t max_count = std::numeric_limits<uint64_t>::max();
   static constexpr uint64_t kSaturate32Bit = std::numeric_limits<uint32_t>::max();

@@ -57,7 +57,7 @@ class AssociationCounter::Impl {
         context_{.cells = assoc::Cells(pool_, options.hash_seed, options.intern_ids),
                  .memory = memory_,
                  .reclaimer = reclaimer_,
-                 .max_count = std::max<uint64_t>(options.max_count, 1)},
+                 .max_count = std::max<uint64_t>(options.max_count, 2)},
         directory_(memory_, reclaimer_) {}
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -74,8 +74,7 @@ class AssociationCounter::Impl {
   uint64_t Age() const { return age_.load(std::memory_order_acquire); }
 
   // Counts; `entry` is where the associator was found, or null. The caller holds a guard.
-  absl::StatusOr<uint64_t> Add(const Key& name, const Key& key, uint64_t weight,
-                               Associator* entry);
+  absl::StatusOr<uint64_t> Add(const Key& name, const Key& key, uint64_t weight, Associator* entry);
   void AddWindow(std::span<const AssociationIncrement> items, size_t first_index,
                  uint64_t& accepted, std::vector<AssociationBatchError>* errors);
 
@@ -392,7 +391,8 @@ absl::StatusOr<std::vector<CountedKey>> AssociationCounter::Top(std::string_view
                                                                 uint64_t min) const {
   if (k < 1) return absl::InvalidArgumentError(absl::StrCat("k is ", k, "; it must be at least 1"));
   if (offset < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("offset is ", offset, "; it must not be negative"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("offset is ", offset, "; it must not be negative"));
   }
   std::vector<CountedKey> top;
   impl_->Read(associator, [&](const Associator& entry) {
@@ -420,9 +420,8 @@ std::optional<PairStanding> AssociationCounter::CountAndRank(std::string_view as
 bool AssociationCounter::DeletePair(std::string_view associator, std::string_view key) {
   if (!IsValidKey(key)) return false;
   bool deleted = false;
-  impl_->Write(associator, [&](Associator& entry) {
-    deleted = impl_->Erase(entry, impl_->KeyOf(key)) != 0;
-  });
+  impl_->Write(associator,
+               [&](Associator& entry) { deleted = impl_->Erase(entry, impl_->KeyOf(key)) != 0; });
   return deleted;
 }
 

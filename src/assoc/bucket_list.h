@@ -65,7 +65,8 @@ class BucketList {
   void Erase(uint32_t node, const Cells& cells);
 
   // Calls `visit` in list order from position `offset` on, until it returns false.
-  void Visit(uint64_t offset, absl::FunctionRef<bool(const char* cell, uint64_t count)> visit) const;
+  void Visit(uint64_t offset,
+             absl::FunctionRef<bool(const char* cell, uint64_t count)> visit) const;
 
   // Fetch ahead what Find and Raise will touch, each step what the step before has brought.
   void PrefetchIndex(uint32_t hash32) const { index_.Prefetch(hash32); }

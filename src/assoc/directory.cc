@@ -26,8 +26,8 @@ Directory::~Directory() {
 }
 
 Directory::Table* Directory::NewTable(uint64_t size) {
-  auto* table = static_cast<Table*>(
-      memory_.Allocate(sizeof(Table) + size * sizeof(std::atomic<uint64_t>)));
+  auto* table =
+      static_cast<Table*>(memory_.Allocate(sizeof(Table) + size * sizeof(std::atomic<uint64_t>)));
   table->mask = size - 1;
   for (uint64_t i = 0; i < size; ++i) new (&table->slots()[i]) std::atomic<uint64_t>(kEmpty);
   return table;

@@ -21,19 +21,17 @@ namespace escalona::assoc {
 // An associator, its lock and its list; the bytes of its name follow it in memory.
 struct Associator {
   mutable RwSpinLock lock;
-  uint32_t age = 0;        // guarded by lock: the half-lives the counts have been divided for
-  List list;               // guarded by lock
-  uint64_t total = 0;      // guarded by lock: sum of the counts
+  uint32_t age = 0;    // guarded by lock: the half-lives the counts have been divided for
+  List list;           // guarded by lock
+  uint64_t total = 0;  // guarded by lock: sum of the counts
   const uint64_t hash;
   const uint16_t name_bytes;
   const KeyKind kind;
-  bool gone = false;       // guarded by lock: removed, look it up again
+  bool gone = false;  // guarded by lock: removed, look it up again
   std::atomic<bool> touched = true;
 
   explicit Associator(const Key& name)
-      : hash(name.hash),
-        name_bytes(static_cast<uint16_t>(name.Bytes().size())),
-        kind(name.kind) {}
+      : hash(name.hash), name_bytes(static_cast<uint16_t>(name.Bytes().size())), kind(name.kind) {}
   std::string_view Bytes() const { return {reinterpret_cast<const char*>(this + 1), name_bytes}; }
   std::string Name() const {
     std::string name;
@@ -43,8 +41,9 @@ struct Associator {
 };
 
 // 64 shards, each an open-addressing table of pointers that carry 16 bits of the hash. Thread-safe:
-// Find, Prefetch and Names run under a Reclaimer::Guard and wait for nobody; FindOrCreate and Remove
-// lock a shard where the table changes. An associator stays readable while a guard that saw it lives.
+// Find, Prefetch and Names run under a Reclaimer::Guard and wait for nobody; FindOrCreate and
+// Remove lock a shard where the table changes. An associator stays readable while a guard that saw
+// it lives.
 class Directory {
  public:
   static constexpr int kShardBits = 6;

@@ -80,8 +80,8 @@ void FlatList::SetCountAt(uint32_t position, uint64_t count) {
 
 uint32_t FlatList::FrontOf(uint64_t count) const {
   return WithCounts(counts(), count_bytes_, [&](const auto* counts) {
-    const auto* front = std::partition_point(counts, counts + size_,
-                                             [&](uint64_t other) { return other > count; });
+    const auto* front =
+        std::partition_point(counts, counts + size_, [&](uint64_t other) { return other > count; });
     return static_cast<uint32_t>(front - counts);
   });
 }

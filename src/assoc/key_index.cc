@@ -31,8 +31,8 @@ KeyIndex::Table* KeyIndex::NewTable(uint64_t size) {
     std::fprintf(stderr, "escalona: an associator has more than 3 * 10^9 keys\n");
     std::abort();
   }
-  auto* table = static_cast<Table*>(
-      memory_.Allocate(sizeof(Table) + size * sizeof(std::atomic<uint32_t>)));
+  auto* table =
+      static_cast<Table*>(memory_.Allocate(sizeof(Table) + size * sizeof(std::atomic<uint32_t>)));
   table->size = static_cast<uint32_t>(size);
   table->node_mask = static_cast<uint32_t>((uint64_t{1} << std::bit_width(size)) - 1);
   for (uint64_t i = 0; i < size; ++i) new (&table->slots()[i]) std::atomic<uint32_t>(0);

@@ -102,7 +102,16 @@ void KeyPool::Release(uint32_t id) {
   at.store(nullptr, std::memory_order_relaxed);
   memory_.Free(key);
   stripe.free.push_back(place);
-  --stripe.used;
+  if (--stripe.used == 0) Reset(stripe);
+}
+
+void KeyPool::Reset(Stripe& stripe) {
+  for (auto& page : stripe.pages) {
+    memory_.Free(page.exchange(nullptr, std::memory_order_relaxed));
+  }
+  stripe.index = Places(memory_);
+  stripe.free = Places(memory_);
+  stripe.places = 0;
 }
 
 void KeyPool::EraseFromIndex(Stripe& stripe, uint32_t place, uint32_t hash32) {
@@ -113,7 +122,8 @@ void KeyPool::EraseFromIndex(Stripe& stripe, uint32_t place, uint32_t hash32) {
   for (size_t slot = hole + 1 == size ? 0 : hole + 1; stripe.index[slot] != kNone;
        slot = slot + 1 == size ? 0 : slot + 1) {
     const uint32_t other = stripe.index[slot];
-    const size_t home = Home(stripe, PlaceIn(stripe, other).load(std::memory_order_relaxed)->hash32);
+    const size_t home =
+        Home(stripe, PlaceIn(stripe, other).load(std::memory_order_relaxed)->hash32);
     const size_t from_home = (slot + size - home) % size;
     const size_t from_hole = (slot + size - hole) % size;
     if (from_home < from_hole) continue;

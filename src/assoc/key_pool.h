@@ -82,6 +82,8 @@ class KeyPool {
   }
   uint32_t NewPlace(Stripe& stripe);
   static void Grow(Stripe& stripe);
+  // Frees the tables of a stripe without keys: nobody holds an id to look up in them.
+  void Reset(Stripe& stripe);
   static void EraseFromIndex(Stripe& stripe, uint32_t place, uint32_t hash32);
 
   MemoryAccount& memory_;

@@ -55,9 +55,8 @@ void List::Visit(uint64_t offset, Visitor visit) const {
   if (empty()) return;
   const CellKind kind = cell_kind();
   if (IsLong()) {
-    buckets()->Visit(offset, [&](const char* cell, uint64_t count) {
-      return visit(kind, cell, count);
-    });
+    buckets()->Visit(offset,
+                     [&](const char* cell, uint64_t count) { return visit(kind, cell, count); });
     return;
   }
   const FlatList& list = *flat();

@@ -1,0 +1,176 @@
+// The engine's figures: increments per second, bytes per pair, flatness over the list length.
+//   assoc_bench increments ASSOCIATORS KEYS    random increments on ASSOCIATORS x KEYS pairs
+//   assoc_bench flat                           cost per increment from 10 to 10^6 keys per
+//   associator
+// Each figure is one line "name value"; bench/assoc.py sets them beside Redis.
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "escalona/associations.h"
+
+namespace escalona {
+namespace {
+
+double CpuSeconds() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+size_t HeapBytes() {
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+uint64_t Scramble(uint64_t x) {
+  x ^= x >> 31;
+  x *= 0x7FB5D329728EA185;
+  x ^= x >> 27;
+  x *= 0x81DADEF4BC2DD44D;
+  return x ^ (x >> 33);
+}
+
+// 16 bytes that look random and follow from the numbers, so that no table of names is needed.
+struct Id {
+  char bytes[16];
+  Id() = default;
+  Id(uint64_t kind, uint64_t number) {
+    const uint64_t low = Scramble(number * 4 + kind);
+    const uint64_t high = Scramble(low + number);
+    std::memcpy(bytes, &low, 8);
+    std::memcpy(bytes + 8, &high, 8);
+  }
+  std::string_view view() const { return {bytes, sizeof(bytes)}; }
+};
+
+class Load {
+ public:
+  Load(uint64_t associators, uint64_t keys) : associators_(associators), keys_(keys) {}
+
+  void Fill(AssociationCounter& counter) {
+    // Key by key, as lists grow in life, not associator by associator.
+    for (uint64_t key = 0; key < keys_; ++key) {
+      for (uint64_t associator = 0; associator < associators_; ++associator) {
+        Put(counter, associator, key);
+      }
+    }
+    Flush(counter);
+  }
+
+  // CPU seconds per increment of random pairs, less those of making up the pairs.
+  double Random(AssociationCounter& counter, uint64_t writes, bool batched) {
+    const double start = CpuSeconds();
+    for (uint64_t i = 0; i < writes; ++i) {
+      const uint64_t r = Next();
+      const uint64_t associator = (r >> 32) % associators_;
+      const uint64_t key = (r & 0xFFFFFFFF) % keys_;
+      if (batched) {
+        Put(counter, associator, key);
+      } else {
+        const Id associator_id(0, associator);
+        const Id key_id = KeyId(associator, key);
+        if (!counter.Increment(associator_id.view(), key_id.view()).ok()) std::abort();
+      }
+    }
+    Flush(counter);
+    return (CpuSeconds() - start) / static_cast<double>(writes);
+  }
+
+ private:
+  static constexpr size_t kBatch = 64;
+
+  // Every pair has a key of its own: the worst case for memory.
+  Id KeyId(uint64_t associator, uint64_t key) const { return {1, associator * keys_ + key}; }
+  uint64_t Next() { return Scramble(state_ += 0x9E3779B97F4A7C15); }
+
+  void Put(AssociationCounter& counter, uint64_t associator, uint64_t key) {
+    associator_ids_[size_] = Id(0, associator);
+    key_ids_[size_] = KeyId(associator, key);
+    if (++size_ == kBatch) Flush(counter);
+  }
+  void Flush(AssociationCounter& counter) {
+    AssociationIncrement items[kBatch];
+    for (size_t i = 0; i < size_; ++i) {
+      items[i] = {associator_ids_[i].view(), key_ids_[i].view(), 1};
+    }
+    if (counter.IncrementBatch({items, size_}, nullptr) != size_) std::abort();
+    size_ = 0;
+  }
+
+  uint64_t associators_;
+  uint64_t keys_;
+  uint64_t state_ = 1;
+  size_t size_ = 0;
+  Id associator_ids_[kBatch];
+  Id key_ids_[kBatch];
+};
+
+void MeasureIncrements(uint64_t associators, uint64_t keys) {
+  const auto pairs = static_cast<double>(associators * keys);
+  const size_t before = HeapBytes();
+  AssociationCounter counter;
+  Load load(associators, keys);
+  double start = CpuSeconds();
+  load.Fill(counter);
+  std::printf("fill_per_second %.0f\n", pairs / (CpuSeconds() - start));
+  const auto per_pair = [&] { return static_cast<double>(HeapBytes() - before) / pairs; };
+  std::printf("bytes_per_pair_filled %.2f\n", per_pair());
+  constexpr uint64_t kWrites = 5000000;
+  constexpr int kRuns = 3;
+  for (const bool batched : {true, false}) {
+    std::vector<double> costs;
+    for (int run = 0; run < kRuns; ++run) costs.push_back(load.Random(counter, kWrites, batched));
+    std::sort(costs.begin(), costs.end());
+    std::printf("%s_per_second %.0f\n", batched ? "batch64" : "single", 1 / costs[kRuns / 2]);
+  }
+  std::printf("bytes_per_pair_after_traffic %.2f\n", per_pair());
+  std::printf("bytes_per_pair_by_own_account %.2f\n",
+              static_cast<double>(counter.MemoryBytes()) / pairs);
+}
+
+// 10^6 pairs in all at every length, so that the cache holds the same share of each.
+void MeasureFlatness() {
+  constexpr uint64_t kPairs = 1000000;
+  for (uint64_t keys = 10; keys <= kPairs; keys *= 10) {
+    AssociationCounter counter;
+    Load load(kPairs / keys, keys);
+    load.Fill(counter);
+    std::vector<double> batch;
+    std::vector<double> single;
+    for (int run = 0; run < 5; ++run) {
+      batch.push_back(load.Random(counter, 1000000, true));
+      single.push_back(load.Random(counter, 1000000, false));
+    }
+    std::sort(batch.begin(), batch.end());
+    std::sort(single.begin(), single.end());
+    std::printf("keys_%llu batch_ns %.0f single_ns %.0f\n", static_cast<unsigned long long>(keys),
+                batch[2] * 1e9, single[2] * 1e9);
+  }
+}
+
+}  // namespace
+}  // namespace escalona
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "increments") == 0) {
+    escalona::MeasureIncrements(std::strtoull(argv[2], nullptr, 10),
+                                std::strtoull(argv[3], nullptr, 10));
+    return 0;
+  }
+  if (argc == 2 && std::strcmp(argv[1], "flat") == 0) {
+    escalona::MeasureFlatness();
+    return 0;
+  }
+  std::fprintf(stderr, "usage: assoc_bench increments ASSOCIATORS KEYS | assoc_bench flat\n");
+  return 2;
+}

@@ -15,10 +15,15 @@
 #include <string_view>
 #include <vector>
 
+#include "assoc_ids.h"
 #include "escalona/associations.h"
+#include "redis_peer.h"
 
 namespace escalona {
 namespace {
+
+using bench::Id;
+using bench::PairNumbers;
 
 double CpuSeconds() {
   rusage usage;
@@ -32,30 +37,10 @@ size_t HeapBytes() {
   return info.uordblks + info.hblkhd;
 }
 
-uint64_t Scramble(uint64_t x) {
-  x ^= x >> 31;
-  x *= 0x7FB5D329728EA185;
-  x ^= x >> 27;
-  x *= 0x81DADEF4BC2DD44D;
-  return x ^ (x >> 33);
-}
-
-// 16 bytes that look random and follow from the numbers, so that no table of names is needed.
-struct Id {
-  char bytes[16];
-  Id() = default;
-  Id(uint64_t kind, uint64_t number) {
-    const uint64_t low = Scramble(number * 4 + kind);
-    const uint64_t high = Scramble(low + number);
-    std::memcpy(bytes, &low, 8);
-    std::memcpy(bytes + 8, &high, 8);
-  }
-  std::string_view view() const { return {bytes, sizeof(bytes)}; }
-};
-
 class Load {
  public:
-  Load(uint64_t associators, uint64_t keys) : associators_(associators), keys_(keys) {}
+  Load(uint64_t associators, uint64_t keys)
+      : associators_(associators), keys_(keys), random_(associators, keys) {}
 
   void Fill(AssociationCounter& counter) {
     // Key by key, as lists grow in life, not associator by associator.
@@ -71,13 +56,11 @@ class Load {
   double Random(AssociationCounter& counter, uint64_t writes, bool batched) {
     const double start = CpuSeconds();
     for (uint64_t i = 0; i < writes; ++i) {
-      const uint64_t r = Next();
-      const uint64_t associator = (r >> 32) % associators_;
-      const uint64_t key = (r & 0xFFFFFFFF) % keys_;
+      const auto [associator, key] = random_.Next();
       if (batched) {
         Put(counter, associator, key);
       } else {
-        const Id associator_id(0, associator);
+        const Id associator_id = bench::AssociatorId(associator);
         const Id key_id = KeyId(associator, key);
         if (!counter.Increment(associator_id.view(), key_id.view()).ok()) std::abort();
       }
@@ -89,12 +72,10 @@ class Load {
  private:
   static constexpr size_t kBatch = 64;
 
-  // Every pair has a key of its own: the worst case for memory.
-  Id KeyId(uint64_t associator, uint64_t key) const { return {1, associator * keys_ + key}; }
-  uint64_t Next() { return Scramble(state_ += 0x9E3779B97F4A7C15); }
+  Id KeyId(uint64_t associator, uint64_t key) const { return bench::KeyId(associator, key, keys_); }
 
   void Put(AssociationCounter& counter, uint64_t associator, uint64_t key) {
-    associator_ids_[size_] = Id(0, associator);
+    associator_ids_[size_] = bench::AssociatorId(associator);
     key_ids_[size_] = KeyId(associator, key);
     if (++size_ == kBatch) Flush(counter);
   }
@@ -109,7 +90,7 @@ class Load {
 
   uint64_t associators_;
   uint64_t keys_;
-  uint64_t state_ = 1;
+  PairNumbers random_;
   size_t size_ = 0;
   Id associator_ids_[kBatch];
   Id key_ids_[kBatch];
@@ -171,6 +152,13 @@ int main(int argc, char** argv) {
     escalona::MeasureFlatness();
     return 0;
   }
-  std::fprintf(stderr, "usage: assoc_bench increments ASSOCIATORS KEYS | assoc_bench flat\n");
+  if (argc == 6 && std::strcmp(argv[1], "redis") == 0) {
+    return escalona::bench::MeasureRedis(argv[2], std::atoi(argv[3]),
+                                         std::strtoull(argv[4], nullptr, 10),
+                                         std::strtoull(argv[5], nullptr, 10));
+  }
+  std::fprintf(stderr,
+               "usage: assoc_bench increments ASSOCIATORS KEYS | assoc_bench flat |\n"
+               "       assoc_bench redis SOCKET PID ASSOCIATORS KEYS\n");
   return 2;
 }

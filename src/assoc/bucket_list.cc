@@ -15,8 +15,8 @@ constexpr int kWalkWithIndex = 8;
 
 // A chunk of a longer bucket that has become smaller than kSparse joins a neighbour if both
 // together leave some room.
-constexpr int kSparse = 20;
-constexpr int kMerged = 48;
+constexpr int kSparse = 40;
+constexpr int kMerged = 100;
 
 }  // namespace
 
@@ -46,7 +46,8 @@ uint32_t BucketList::Find(const Key& key, const Cells& cells) const {
 
 uint64_t BucketList::PositionOf(uint32_t node) const {
   const Chunk* own = ChunkOf(node);
-  uint64_t position = std::find(own->nodes, own->nodes + own->size, node) - own->nodes;
+  const uint32_t* at = std::find(own->nodes, own->nodes + own->size, node);
+  uint64_t position = own->nodes + own->size - at - 1;
   for (const Chunk* chunk = head_; chunk != own; chunk = chunk->next) position += chunk->size;
   return position;
 }
@@ -56,7 +57,7 @@ void BucketList::Visit(uint64_t offset,
   const Chunk* chunk = head_;
   for (; chunk != nullptr && offset >= chunk->size; chunk = chunk->next) offset -= chunk->size;
   for (; chunk != nullptr; chunk = chunk->next, offset = 0) {
-    for (uint64_t i = offset; i < chunk->size; ++i) {
+    for (uint64_t i = chunk->size - offset; i-- > 0;) {
       if (!visit(nodes_.Cell(chunk->nodes[i]), chunk->count)) return;
     }
   }
@@ -65,7 +66,7 @@ void BucketList::Visit(uint64_t offset,
 void BucketList::PrefetchChunk(uint32_t hash32) const {
   const auto* chunk = static_cast<const char*>(nodes_.PeekChunk(index_.Guess(hash32)));
   if (chunk == nullptr) return;
-  for (size_t at = 0; at < sizeof(Chunk); at += 64) __builtin_prefetch(chunk + at, 1);
+  for (size_t at = 0; at < 320; at += 64) __builtin_prefetch(chunk + at, 1);
 }
 
 BucketList::Chunk* BucketList::NewChunk(uint64_t count, uint8_t size_class) {
@@ -164,9 +165,7 @@ void BucketList::PushFront(Chunk* above, uint64_t count, uint32_t node) {
                                                           : ExtendBucket(chunk, true);
     }
   }
-  std::memmove(chunk->nodes + 1, chunk->nodes, chunk->size * sizeof(uint32_t));
-  chunk->nodes[0] = node;
-  ++chunk->size;
+  chunk->nodes[chunk->size++] = node;
   nodes_.SetChunk(node, chunk);
 }
 
@@ -180,7 +179,9 @@ void BucketList::PushNodeBack(uint64_t count, uint32_t node) {
     chunk = chunk->size_class + 1U < kCapacities.size() ? Recast(chunk, chunk->size_class + 1)
                                                         : ExtendBucket(chunk, false);
   }
-  chunk->nodes[chunk->size++] = node;
+  std::memmove(chunk->nodes + 1, chunk->nodes, chunk->size * sizeof(uint32_t));
+  chunk->nodes[0] = node;
+  ++chunk->size;
   nodes_.SetChunk(node, chunk);
 }
 
@@ -207,8 +208,8 @@ bool BucketList::TryMerge(Chunk* front, Chunk* back) {
   if (front->size + back->size > kMerged) return false;
   Chunk* kept = front->size >= back->size ? front : back;
   Chunk* moved = kept == front ? back : front;
-  uint32_t* to = kept->nodes + (kept == front ? kept->size : 0);
-  if (kept == back) {
+  uint32_t* to = kept->nodes + (kept == back ? kept->size : 0);
+  if (kept == front) {
     std::memmove(kept->nodes + moved->size, kept->nodes, kept->size * sizeof(uint32_t));
   }
   for (int i = 0; i < moved->size; ++i) {
@@ -245,7 +246,7 @@ void BucketList::TakeOut(Chunk* chunk, uint32_t node) {
 void BucketList::Raise(uint32_t node, uint64_t count) {
   Chunk* chunk = ChunkOf(node);
   if (chunk->count == count) {  // saturated: to the front of its own bucket
-    if (FrontOf(chunk)->nodes[0] == node) return;
+    if (const Chunk* front = FrontOf(chunk); front->nodes[front->size - 1] == node) return;
     Chunk* before = FrontOf(chunk)->previous;
     TakeOut(chunk, node);
     PushFront(before == nullptr ? head_ : before->next, count, node);

@@ -82,8 +82,9 @@ class BucketList {
     Chunk* first;
     Chunk* last;
   };
-  // sizeof(Chunk) without keys is 36, so that these fill what malloc gives: 56, 88, 152, 280.
-  static constexpr std::array<uint16_t, 4> kCapacities = {5, 13, 29, 61};
+  // sizeof(Chunk) without keys is 36, so that these fill what malloc gives: 56, 88,
+  // 152, 280 and 536 bytes.
+  static constexpr std::array<uint16_t, 5> kCapacities = {5, 13, 29, 61, 125};
   struct Chunk {
     Chunk* previous;
     Chunk* next;
@@ -92,6 +93,7 @@ class BucketList {
     uint16_t size;
     uint8_t size_class;
     uint8_t unused;
+    // From the back of the list to its front: keys come in at the front, which is the end here.
     uint32_t nodes[kCapacities.back()];
 
     uint16_t capacity() const { return kCapacities[size_class]; }

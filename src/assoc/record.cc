@@ -1,0 +1,86 @@
+// Encodes and decodes stored lists.
+#include "assoc/record.h"
+
+#include <algorithm>
+
+#include "assoc/key.h"
+#include "assoc/packed_key.h"
+#include "assoc/varint.h"
+
+namespace escalona::assoc {
+namespace {
+
+constexpr char kVersion = 1;
+constexpr uint8_t kMixed = static_cast<uint8_t>(KeyKind::kBytes);
+
+absl::Status Broken(const char* what) {
+  return absl::DataLossError(std::string("stored list: ") + what);
+}
+
+KeyKind KindOf(std::string_view text) { return MakeKey(text, 0).kind; }
+
+}  // namespace
+
+std::string EncodeList(const ListRecord& record) {
+  std::string bytes(1, kVersion);
+  AppendVarint(record.sequence, bytes);
+  AppendVarint(record.age, bytes);
+  AppendVarint(record.list.size(), bytes);
+  uint8_t kind = kMixed;
+  if (!record.list.empty()) {
+    kind = static_cast<uint8_t>(KindOf(record.list.front().key));
+    const bool same = std::all_of(record.list.begin(), record.list.end(), [&](const auto& entry) {
+      return static_cast<uint8_t>(KindOf(entry.key)) == kind;
+    });
+    if (!same) kind = kMixed;
+  }
+  bytes.push_back(static_cast<char>(kind));
+  uint64_t last = 0;
+  for (const CountedKey& entry : record.list) {
+    AppendVarint(last == 0 ? entry.count : last - entry.count, bytes);
+    last = entry.count;
+    if (kind == kMixed) {
+      AppendKey(entry.key, bytes);
+    } else {
+      bytes.append(MakeKey(entry.key, 0).Bytes());
+    }
+  }
+  return bytes;
+}
+
+absl::StatusOr<ListRecord> DecodeList(std::string_view bytes) {
+  if (bytes.empty() || bytes.front() != kVersion) return Broken("not version 1");
+  bytes.remove_prefix(1);
+  ListRecord record;
+  uint64_t size;
+  if (!TakeVarint(bytes, record.sequence) || !TakeVarint(bytes, record.age) ||
+      !TakeVarint(bytes, size) || bytes.empty()) {
+    return Broken("cut off in its head");
+  }
+  const auto kind = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  if (kind > kMixed) return Broken("unknown kind of keys");
+  if (size > bytes.size()) return Broken("cut off: fewer bytes than keys");
+  record.list.reserve(size);
+  uint64_t last = 0;
+  for (uint64_t i = 0; i < size; ++i) {
+    uint64_t number;
+    if (!TakeVarint(bytes, number)) return Broken("cut off in a count");
+    if (i > 0 && number >= last) return Broken("a count below 1");
+    last = i == 0 ? number : last - number;
+    if (last == 0) return Broken("a count below 1");
+    CountedKey& entry = record.list.emplace_back();
+    entry.count = last;
+    if (kind == kMixed) {
+      if (!TakeKey(bytes, entry.key)) return Broken("cut off or wrong in a key");
+    } else {
+      if (bytes.size() < kPackedBytes) return Broken("cut off in a key");
+      AppendKeyText(static_cast<KeyKind>(kind), bytes.substr(0, kPackedBytes), entry.key);
+      bytes.remove_prefix(kPackedBytes);
+    }
+  }
+  if (!bytes.empty()) return Broken("bytes after its end");
+  return record;
+}
+
+}  // namespace escalona::assoc

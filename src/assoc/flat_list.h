@@ -19,7 +19,7 @@ namespace escalona::assoc {
 // another block return the one to use from then on and free this one.
 //
 // Invariant: counts descend. Costs: everything is O(size), and size <= kMaxSize.
-class FlatList {
+class alignas(uint64_t) FlatList {  // so that the counts are aligned
  public:
   static constexpr uint32_t kMaxSize = 128;
   static constexpr int kNotFound = -1;
@@ -85,7 +85,6 @@ class FlatList {
   uint8_t capacity_;
   uint8_t count_bytes_;
   CellKind cell_kind_;
-  uint32_t unused_ = 0;  // keeps the counts aligned
 };
 
 }  // namespace escalona::assoc

@@ -17,6 +17,18 @@ absl::Status Broken(const char* what) {
   return absl::DataLossError(std::string("stored list: ") + what);
 }
 
+// Takes the head off the front.
+absl::StatusOr<ListHead> TakeHead(std::string_view& bytes) {
+  if (bytes.empty() || bytes.front() != kVersion) return Broken("not version 1");
+  bytes.remove_prefix(1);
+  ListHead head;
+  if (!TakeVarint(bytes, head.sequence) || !TakeVarint(bytes, head.age) ||
+      !TakeVarint(bytes, head.pairs) || !TakeVarint(bytes, head.total)) {
+    return Broken("cut off in its head");
+  }
+  return head;
+}
+
 KeyKind KindOf(std::string_view text) { return MakeKey(text, 0).kind; }
 
 }  // namespace
@@ -26,6 +38,9 @@ std::string EncodeList(const ListRecord& record) {
   AppendVarint(record.sequence, bytes);
   AppendVarint(record.age, bytes);
   AppendVarint(record.list.size(), bytes);
+  uint64_t total = 0;
+  for (const CountedKey& entry : record.list) total += entry.count;
+  AppendVarint(total, bytes);
   uint8_t kind = kMixed;
   if (!record.list.empty()) {
     kind = static_cast<uint8_t>(KindOf(record.list.front().key));
@@ -48,27 +63,28 @@ std::string EncodeList(const ListRecord& record) {
   return bytes;
 }
 
+absl::StatusOr<ListHead> DecodeListHead(std::string_view bytes) { return TakeHead(bytes); }
+
 absl::StatusOr<ListRecord> DecodeList(std::string_view bytes) {
-  if (bytes.empty() || bytes.front() != kVersion) return Broken("not version 1");
-  bytes.remove_prefix(1);
-  ListRecord record;
-  uint64_t size;
-  if (!TakeVarint(bytes, record.sequence) || !TakeVarint(bytes, record.age) ||
-      !TakeVarint(bytes, size) || bytes.empty()) {
-    return Broken("cut off in its head");
-  }
+  const auto head = TakeHead(bytes);
+  if (!head.ok()) return head.status();
+  if (bytes.empty()) return Broken("cut off in its head");
+  ListRecord record{.sequence = head->sequence, .age = head->age, .list = {}};
+  const uint64_t size = head->pairs;
   const auto kind = static_cast<uint8_t>(bytes.front());
   bytes.remove_prefix(1);
   if (kind > kMixed) return Broken("unknown kind of keys");
   if (size > bytes.size()) return Broken("cut off: fewer bytes than keys");
   record.list.reserve(size);
   uint64_t last = 0;
+  uint64_t total = 0;
   for (uint64_t i = 0; i < size; ++i) {
     uint64_t number;
     if (!TakeVarint(bytes, number)) return Broken("cut off in a count");
     if (i > 0 && number >= last) return Broken("a count below 1");
     last = i == 0 ? number : last - number;
     if (last == 0) return Broken("a count below 1");
+    total += last;
     CountedKey& entry = record.list.emplace_back();
     entry.count = last;
     if (kind == kMixed) {
@@ -80,6 +96,7 @@ absl::StatusOr<ListRecord> DecodeList(std::string_view bytes) {
     }
   }
   if (!bytes.empty()) return Broken("bytes after its end");
+  if (total != head->total) return Broken("its total is not the sum of its counts");
   return record;
 }
 

@@ -20,15 +20,25 @@ struct ListRecord {
   std::vector<CountedKey> list;
 };
 
-// version, sequence, age, size; the kind of the keys if it is the same for all; then, in list
-// order, for each key by how much its count is below the one before (the first: its count) and the
-// key: 16 bytes if the kind is one of those, else its kind and length in one number and its bytes.
-// Numbers are LEB128. About 17 bytes per pair for GUIDs and 16-byte keys.
+// What stands at the front of a record and can be read without the keys.
+struct ListHead {
+  uint64_t sequence = 0;
+  uint64_t age = 0;
+  uint64_t pairs = 0;
+  uint64_t total = 0;  // the sum of the counts, modulo 2^64
+};
+
+// version, sequence, age, size, total; the kind of the keys if it is the same for all; then, in
+// list order, for each key by how much its count is below the one before (the first: its count) and
+// the key: 16 bytes if the kind is one of those, else its kind and length in one number and its
+// bytes. Numbers are LEB128. About 17 bytes per pair for GUIDs and 16-byte keys.
 std::string EncodeList(const ListRecord& record);
 
 // DataLoss if the bytes are no record, whatever they are: cut off, too long, counts that do not
 // descend or reach 0, a length over kMaxAssociationKeyBytes. Keys may repeat; Load refuses that.
 absl::StatusOr<ListRecord> DecodeList(std::string_view bytes);
+
+absl::StatusOr<ListHead> DecodeListHead(std::string_view bytes);
 
 }  // namespace escalona::assoc
 

@@ -65,6 +65,18 @@ def compare(associators, keys, speed_goal, memory_goal):
     print(f"  engine, one by one              {own['single_per_second']:>10.0f} /CPU s {'':>16} {single:5.1f}x", flush=True)
 
 
+def durable(associators, keys):
+    with tempfile.TemporaryDirectory() as folder:
+        own = figures("durable", f"{folder}/db", associators, keys)
+    goals = [("store_bytes_per_pair", 20), ("log_bytes_per_increment_batch64", 40), ("log_bytes_per_increment_batch1", 40),
+             ("restart_to_first_answer_seconds", 2), ("restart_with_log_seconds", 2)]
+    print(f"durable, {associators} x {keys}")
+    for name, goal in goals:
+        print(f"  {name:<36} {own[name]:>8.2f}   (goal {goal}: {'met' if own[name] <= goal else 'MISSED'})")
+    print(f"  increments/s, wall time: batch of 64 {own['durable_batch64_per_second']:.0f},"
+          f" one by one {own['durable_batch1_per_second']:.0f}", flush=True)
+
+
 def flatness():
     out = subprocess.run([BENCH, "flat"], check=True, capture_output=True, text=True).stdout
     rows = [line.split() for line in out.splitlines()]
@@ -79,6 +91,8 @@ def main():
     compare(10_000 if quick else 100_000, 100, 8, 24)
     compare(10 if quick else 100, 100_000, 25, 44)
     flatness()
+    durable(10_000 if quick else 100_000, 100)
+    durable(10 if quick else 100, 100_000)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 //   assoc_bench increments ASSOCIATORS KEYS    random increments on ASSOCIATORS x KEYS pairs
 //   assoc_bench flat                           cost per increment from 10 to 10^6 keys per
 //   associator
+//   assoc_bench durable NEW-FOLDER ASSOCIATORS KEYS  bytes on disk and in the log, restart
 // Each figure is one line "name value"; bench/assoc.py sets them beside Redis.
 #include <malloc.h>
 #include <sys/resource.h>
@@ -11,11 +12,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "assoc_ids.h"
+#include "durable_figures.h"
 #include "escalona/associations.h"
 #include "redis_peer.h"
 
@@ -119,23 +122,37 @@ void MeasureIncrements(uint64_t associators, uint64_t keys) {
               static_cast<double>(counter.MemoryBytes()) / pairs);
 }
 
-// 10^6 pairs in all at every length, so that the cache holds the same share of each.
+// 10^6 pairs in all at every length, so that the cache holds the same share of each; the lengths
+// take turns, so that a busy moment of the machine meets all of them.
 void MeasureFlatness() {
   constexpr uint64_t kPairs = 1000000;
-  for (uint64_t keys = 10; keys <= kPairs; keys *= 10) {
+  constexpr int kRuns = 7;
+  struct Length {
+    explicit Length(uint64_t length) : keys(length), load(kPairs / length, length) {
+      load.Fill(counter);
+    }
+    uint64_t keys;
+    Load load;
     AssociationCounter counter;
-    Load load(kPairs / keys, keys);
-    load.Fill(counter);
     std::vector<double> batch;
     std::vector<double> single;
-    for (int run = 0; run < 5; ++run) {
-      batch.push_back(load.Random(counter, 1000000, true));
-      single.push_back(load.Random(counter, 1000000, false));
+  };
+  std::vector<std::unique_ptr<Length>> lengths;
+  for (uint64_t keys = 10; keys <= kPairs; keys *= 10) {
+    lengths.push_back(std::make_unique<Length>(keys));
+  }
+  for (int run = 0; run < kRuns; ++run) {
+    for (auto& length : lengths) {
+      length->batch.push_back(length->load.Random(length->counter, kPairs / 2, true));
+      length->single.push_back(length->load.Random(length->counter, kPairs / 2, false));
     }
-    std::sort(batch.begin(), batch.end());
-    std::sort(single.begin(), single.end());
-    std::printf("keys_%llu batch_ns %.0f single_ns %.0f\n", static_cast<unsigned long long>(keys),
-                batch[2] * 1e9, single[2] * 1e9);
+  }
+  for (auto& length : lengths) {
+    std::sort(length->batch.begin(), length->batch.end());
+    std::sort(length->single.begin(), length->single.end());
+    std::printf("keys_%llu batch_ns %.0f single_ns %.0f\n",
+                static_cast<unsigned long long>(length->keys), length->batch[kRuns / 2] * 1e9,
+                length->single[kRuns / 2] * 1e9);
   }
 }
 
@@ -157,8 +174,13 @@ int main(int argc, char** argv) {
                                          std::strtoull(argv[4], nullptr, 10),
                                          std::strtoull(argv[5], nullptr, 10));
   }
+  if (argc == 5 && std::strcmp(argv[1], "durable") == 0) {
+    return escalona::bench::MeasureDurable(argv[2], std::strtoull(argv[3], nullptr, 10),
+                                           std::strtoull(argv[4], nullptr, 10));
+  }
   std::fprintf(stderr,
                "usage: assoc_bench increments ASSOCIATORS KEYS | assoc_bench flat |\n"
-               "       assoc_bench redis SOCKET PID ASSOCIATORS KEYS\n");
+               "       assoc_bench redis SOCKET PID ASSOCIATORS KEYS |\n"
+               "       assoc_bench durable NEW-FOLDER ASSOCIATORS KEYS\n");
   return 2;
 }

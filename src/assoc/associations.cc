@@ -223,14 +223,17 @@ void AssociationCounter::Impl::AddWindow(std::span<const AssociationIncrement> i
   }
   for (int step = 1; step < List::kPrefetchSteps; ++step) {
     for (size_t i = 0; i < size; ++i) {
+      if (window[i].entry != nullptr) window[i].entry->list.Prefetch(window[i].key, step);
+    }
+  }
+  std::array<bool, kWindow> more;
+  more.fill(true);
+  for (int depth = 0; depth < List::kPrefetchDepths; ++depth) {
+    for (size_t i = 0; i < size; ++i) {
       Associator* entry = window[i].entry;
-      if (entry == nullptr) continue;
-      if (entry->list.IsLong()) {
-        entry->list.Prefetch(window[i].key, step);
-      } else if (step == 1 && entry->lock.TryLockShared()) {
-        entry->list.PrefetchCell(window[i].key);
-        entry->lock.UnlockShared();
-      }
+      if (!more[i] || entry == nullptr || !entry->lock.TryLockShared()) continue;
+      more[i] = entry->list.PrefetchLocked(window[i].key, depth);
+      entry->lock.UnlockShared();
     }
   }
   for (size_t i = 0; i < size; ++i) {

@@ -63,10 +63,51 @@ void BucketList::Visit(uint64_t offset,
   }
 }
 
-void BucketList::PrefetchChunk(uint32_t hash32) const {
-  const auto* chunk = static_cast<const char*>(nodes_.PeekChunk(index_.Guess(hash32)));
-  if (chunk == nullptr) return;
-  for (size_t at = 0; at < 320; at += 64) __builtin_prefetch(chunk + at, 1);
+void BucketList::Prefetch(uint32_t hash32, int step) const {
+  switch (step) {
+    case 0:
+      index_.PrefetchHead();
+      nodes_.PrefetchHead();
+      return;
+    case 1:
+      index_.PrefetchSlot(hash32);
+      return;
+    case 2:
+      nodes_.PrefetchPage(index_.Guess(hash32));
+      return;
+    case 3:
+      nodes_.PrefetchNode(index_.Guess(hash32));
+      return;
+    default:
+      const auto* chunk = static_cast<const char*>(nodes_.PeekChunk(index_.Guess(hash32)));
+      if (chunk == nullptr) return;
+      constexpr int kLines = 5;  // most chunks are not full
+      for (int line = 0; line < kLines; ++line) __builtin_prefetch(chunk + line * 64, 1);
+  }
+}
+
+void BucketList::PrefetchWay(uint32_t hash32, int depth) const {
+  const uint32_t node = index_.Guess(hash32);
+  if (node == kNotFound) return;
+  const auto reached = [&depth](const void* thing) {
+    if (depth-- != 0) return false;
+    __builtin_prefetch(thing, 1);
+    return true;
+  };
+  const Chunk* chunk = ChunkOf(node);
+  if (chunk->bucket != nullptr) {
+    if (reached(chunk->bucket)) return;
+    chunk = chunk->bucket->first;
+    if (reached(chunk)) return;
+  }
+  const Chunk* above = chunk->previous;
+  if (above == nullptr || reached(above)) return;
+  if (above->bucket != nullptr) {
+    if (reached(above->bucket)) return;
+    above = above->bucket->first;
+    if (reached(above)) return;
+  }
+  reached(&above->nodes[above->size]);
 }
 
 BucketList::Chunk* BucketList::NewChunk(uint64_t count, uint8_t size_class) {

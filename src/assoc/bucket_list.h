@@ -68,10 +68,14 @@ class BucketList {
   void Visit(uint64_t offset,
              absl::FunctionRef<bool(const char* cell, uint64_t count)> visit) const;
 
-  // Fetch ahead what Find and Raise will touch, each step what the step before has brought.
-  void PrefetchIndex(uint32_t hash32) const { index_.Prefetch(hash32); }
-  void PrefetchNode(uint32_t hash32) const { nodes_.Prefetch(index_.Guess(hash32)); }
-  void PrefetchChunk(uint32_t hash32) const;
+  // Fetches ahead what Find and Raise will touch, each step what the step before has brought.
+  static constexpr int kPrefetchSteps = 5;
+  void Prefetch(uint32_t hash32, int step) const;
+  // Under the list's lock: the `depth`-th thing on the way from the key's chunk to where the key
+  // will go. In lists longer than this it is not worth the trouble: there can be only few of them,
+  // and their buckets' fronts stay in the cache.
+  static constexpr uint32_t kWorthTheWay = 1U << 15;
+  void PrefetchWay(uint32_t hash32, int depth) const;
 
   // For Reclaimer::Retire; `context` is the MemoryAccount.
   static void Delete(void* list, void* context);

@@ -15,7 +15,7 @@ namespace escalona::assoc {
 // table needs, and in the others low bits of the hash, so that a node is looked at only when it is
 // almost surely the right one. Growing by half, it takes 5 to 7.5 bytes per key.
 //
-// Prefetch and Guess need no lock under a Reclaimer::Guard.
+// The Prefetch functions and Guess need no lock under a Reclaimer::Guard.
 class KeyIndex {
  public:
   static constexpr uint32_t kNotFound = ~uint32_t{0};
@@ -45,7 +45,8 @@ class KeyIndex {
   // The node is in the index.
   void Erase(uint32_t hash32, uint32_t node, HashOf hash_of);
 
-  void Prefetch(uint32_t hash32) const {
+  void PrefetchHead() const { __builtin_prefetch(table_.load(std::memory_order_relaxed)); }
+  void PrefetchSlot(uint32_t hash32) const {
     const Table& table = *table_.load(std::memory_order_acquire);
     __builtin_prefetch(&table.slots()[table.Home(hash32)]);
   }

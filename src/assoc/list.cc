@@ -261,23 +261,24 @@ void List::Prefetch(const Key& key, int step) const {
     return;
   }
   const auto* buckets = reinterpret_cast<const BucketList*>(list & ~kLong);
-  switch (step) {
-    case 0:
-      __builtin_prefetch(buckets);
-      break;
-    case 1:
-      buckets->PrefetchIndex(key.Hash32());
-      break;
-    case 2:
-      buckets->PrefetchNode(key.Hash32());
-      break;
-    default:
-      buckets->PrefetchChunk(key.Hash32());
+  if (step == 0) {
+    __builtin_prefetch(buckets, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(buckets) + sizeof(BucketList) / 2, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(buckets + 1) - 1, 1);
+  } else {
+    buckets->Prefetch(key.Hash32(), step - 1);
   }
 }
 
-void List::PrefetchCell(const Key& key) const {
-  if (!empty() && !IsLong()) flat()->PrefetchCell(key);
+bool List::PrefetchLocked(const Key& key, int depth) const {
+  if (empty()) return false;
+  if (!IsLong()) {
+    if (depth == 0) flat()->PrefetchCell(key);
+    return false;
+  }
+  if (buckets()->size() > BucketList::kWorthTheWay) return false;
+  buckets()->PrefetchWay(key.Hash32(), depth);
+  return true;
 }
 
 }  // namespace escalona::assoc

@@ -72,11 +72,13 @@ class List {
 
   // Fetches ahead what Add will touch: to be called with step 0, 1, 2, ... as the memory arrives.
   // Step 0 needs a Reclaimer::Guard only; so do the others on a long list, which IsLong tells.
-  static constexpr int kPrefetchSteps = 4;
+  static constexpr int kPrefetchSteps = 1 + BucketList::kPrefetchSteps;
   void Prefetch(const Key& key, int step) const;
   bool IsLong() const { return (list_.load(std::memory_order_relaxed) & kLong) != 0; }
-  // On a short list, under its lock.
-  void PrefetchCell(const Key& key) const;
+  // Under the lock, after the other steps: what is left to fetch, with depth 0, 1, 2, ... On a
+  // short list that is one cell. False if there is nothing at this depth or beyond.
+  static constexpr int kPrefetchDepths = 4;
+  bool PrefetchLocked(const Key& key, int depth) const;
 
  private:
   static constexpr uintptr_t kLong = 1;

@@ -13,8 +13,8 @@
 namespace escalona::assoc {
 
 // Node i is 8 bytes (the address of its chunk) and its cell, 24 or 16 bytes in all. Numbers of
-// freed nodes are given out again. Prefetch and PeekChunk need no lock under a Reclaimer::Guard;
-// for these, and only for these, addresses are atomic.
+// freed nodes are given out again. The Prefetch functions and PeekChunk need no lock under a
+// Reclaimer::Guard; for these, and only for these, addresses are atomic.
 class NodePages {
  public:
   NodePages(CellKind kind, MemoryAccount& memory, Reclaimer& reclaimer);
@@ -36,7 +36,14 @@ class NodePages {
     Link(At(node)).store(chunk, std::memory_order_relaxed);
   }
 
-  void Prefetch(uint32_t node) const {
+  void PrefetchHead() const { __builtin_prefetch(directory_.load(std::memory_order_relaxed)); }
+  void PrefetchPage(uint32_t node) const {
+    Directory* directory = directory_.load(std::memory_order_acquire);
+    if ((node >> kPageBits) < directory->capacity) {
+      __builtin_prefetch(&directory->pages()[node >> kPageBits]);
+    }
+  }
+  void PrefetchNode(uint32_t node) const {
     const char* at = Peek(node);
     if (at == nullptr) return;
     __builtin_prefetch(at, 1);

@@ -2,6 +2,7 @@
 """The association engine beside Redis 7, in one run, as ratios.
 
     bench/assoc.py [--quick]       --quick: 1 M pairs instead of 10 M, for a look
+    bench/assoc.py --instructions  the work of an increment by list length, counted by valgrind
 
 Starts a redis-server of its own on a Unix socket in a temporary folder and stops it. Builds
 nothing: `scripts/build.sh release assoc_bench` does. Rates are per second of CPU time, of the
@@ -86,7 +87,29 @@ def flatness():
         print(f"  {name[5:]:>8} keys   batch {batch:>5} ns  ({float(batch) / base:4.2f}x of 10 keys)   one by one {single:>5} ns")
 
 
+def instructions(keys, writes):
+    with tempfile.NamedTemporaryFile() as out:
+        run = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=no", f"--cachegrind-out-file={out.name}",
+                              BENCH, "work", str(keys), str(writes)], check=True, capture_output=True, text=True)
+    line = next(line for line in run.stderr.splitlines() if "I   refs" in line)
+    return int(line.split()[-1].replace(",", ""))
+
+
+def work():
+    """What flatness is beyond cache effects: the instructions of an increment, which no cache changes."""
+    writes = 50_000
+    print("instructions per increment by keys per associator, batch of 64, made-up ids included")
+    base = None
+    for keys in (10, 100, 1000, 10_000, 100_000, 1_000_000):
+        cost = (instructions(keys, writes) - instructions(keys, 0)) / writes
+        base = base or cost
+        print(f"  {keys:>8} keys   {cost:6.0f}   ({cost / base:4.2f}x of 10 keys)", flush=True)
+
+
 def main():
+    if "--instructions" in sys.argv[1:]:
+        work()
+        return
     quick = "--quick" in sys.argv[1:]
     compare(10_000 if quick else 100_000, 100, 8, 24)
     compare(10 if quick else 100, 100_000, 25, 44)

@@ -2,6 +2,7 @@
 //   assoc_bench increments ASSOCIATORS KEYS    random increments on ASSOCIATORS x KEYS pairs
 //   assoc_bench flat                           cost per increment from 10 to 10^6 keys per
 //   associator
+//   assoc_bench work KEYS WRITES              nothing but writes, to be run under valgrind
 //   assoc_bench durable NEW-FOLDER ASSOCIATORS KEYS  bytes on disk and in the log, restart
 // Each figure is one line "name value"; bench/assoc.py sets them beside Redis.
 #include <malloc.h>
@@ -156,6 +157,15 @@ void MeasureFlatness() {
   }
 }
 
+// For an instruction counter: the difference of two runs is the work of the increments.
+void Work(uint64_t keys, uint64_t writes) {
+  AssociationCounter counter;
+  Load load(std::max<uint64_t>(100000 / keys, 1), keys);
+  load.Fill(counter);
+  load.Random(counter, 3 * 100000, true);
+  load.Random(counter, writes, true);
+}
+
 }  // namespace
 }  // namespace escalona
 
@@ -169,6 +179,10 @@ int main(int argc, char** argv) {
     escalona::MeasureFlatness();
     return 0;
   }
+  if (argc == 4 && std::strcmp(argv[1], "work") == 0) {
+    escalona::Work(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+    return 0;
+  }
   if (argc == 6 && std::strcmp(argv[1], "redis") == 0) {
     return escalona::bench::MeasureRedis(argv[2], std::atoi(argv[3]),
                                          std::strtoull(argv[4], nullptr, 10),
@@ -179,7 +193,8 @@ int main(int argc, char** argv) {
                                            std::strtoull(argv[4], nullptr, 10));
   }
   std::fprintf(stderr,
-               "usage: assoc_bench increments ASSOCIATORS KEYS | assoc_bench flat |\n"
+               "usage: assoc_bench increments ASSOCIATORS KEYS | assoc_bench flat | assoc_bench "
+               "work KEYS WRITES |\n"
                "       assoc_bench redis SOCKET PID ASSOCIATORS KEYS |\n"
                "       assoc_bench durable NEW-FOLDER ASSOCIATORS KEYS\n");
   return 2;

@@ -53,14 +53,14 @@ bool TakeChange(std::string_view& bytes, Change& change) {
   return change.kind == Change::Kind::kDeleteAssociator || TakeKey(bytes, change.key);
 }
 
-ChangeLog::ChangeLog(store::Store& store, std::string prefix, store::Reach reach, bool enabled)
-    : store_(store), prefix_(std::move(prefix)), reach_(reach), enabled_(enabled) {}
+ChangeLog::ChangeLog(store::Store& store, Options options)
+    : store_(store), options_(std::move(options)) {}
 
-std::string ChangeLog::KeyOf(uint64_t number) const { return prefix_ + BigEndian(number); }
+std::string ChangeLog::KeyOf(uint64_t number) const { return options_.prefix + BigEndian(number); }
 
 uint64_t ChangeLog::Append(std::string_view changes, uint64_t count) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (enabled_) {
+  if (options_.enabled) {
     if (pending_.empty()) pending_first_ = last_ + 1;
     pending_.append(changes);
   }
@@ -69,8 +69,18 @@ uint64_t ChangeLog::Append(std::string_view changes, uint64_t count) {
 }
 
 absl::Status ChangeLog::Commit(uint64_t number) {
-  if (!enabled_) return absl::OkStatus();
+  if (!options_.enabled) return absl::OkStatus();
   std::unique_lock<std::mutex> lock(mutex_);
+  if (pending_.size() < options_.gather_bytes) return failed_;
+  return WriteUpTo(number, lock);
+}
+
+absl::Status ChangeLog::Flush() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return options_.enabled ? WriteUpTo(last_, lock) : absl::OkStatus();
+}
+
+absl::Status ChangeLog::WriteUpTo(uint64_t number, std::unique_lock<std::mutex>& lock) {
   while (failed_.ok() && committed_ < number) {
     if (writing_) {
       written_.wait(lock);
@@ -82,7 +92,7 @@ absl::Status ChangeLog::Commit(uint64_t number) {
     batch.Put(KeyOf(pending_first_), pending_);
     pending_.clear();
     lock.unlock();
-    absl::Status status = store_.Write(batch, reach_);
+    absl::Status status = store_.Write(batch, options_.reach);
     lock.lock();
     writing_ = false;
     committed_ = upto;
@@ -109,8 +119,8 @@ absl::Status ChangeLog::Replay(
   Change change;
   uint64_t number = 0;
   const absl::Status scanned =
-      store_.ScanPrefix(prefix_, [&](std::string_view key, std::string_view bytes) {
-        if (!TakeBigEndian(key.substr(prefix_.size()), number)) {
+      store_.ScanPrefix(options_.prefix, [&](std::string_view key, std::string_view bytes) {
+        if (!TakeBigEndian(key.substr(options_.prefix.size()), number)) {
           status = absl::DataLossError("change log: a key that is no number");
         }
         for (; status.ok() && !bytes.empty(); ++number) {
@@ -126,7 +136,7 @@ absl::Status ChangeLog::Replay(
 }
 
 void ChangeLog::Truncate(uint64_t number, store::Batch& batch) const {
-  batch.DeleteRange(prefix_, KeyOf(number + 1));
+  batch.DeleteRange(options_.prefix, KeyOf(number + 1));
 }
 
 }  // namespace escalona::assoc

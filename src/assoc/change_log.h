@@ -38,8 +38,14 @@ bool TakeChange(std::string_view& bytes, Change& change);
 // store.
 class ChangeLog {
  public:
-  // `prefix` is that of the records' keys. With `enabled` false changes are numbered only.
-  ChangeLog(store::Store& store, std::string prefix, store::Reach reach, bool enabled);
+  struct Options {
+    std::string prefix;  // of the records' keys
+    store::Reach reach = store::Reach::kOs;
+    size_t gather_bytes = 0;  // Commit leaves changes in memory until there are as many bytes
+    bool enabled = true;      // false: changes are numbered only
+  };
+
+  ChangeLog(store::Store& store, Options options);
   ChangeLog(const ChangeLog&) = delete;
   ChangeLog& operator=(const ChangeLog&) = delete;
 
@@ -47,6 +53,8 @@ class ChangeLog {
   uint64_t Append(std::string_view changes, uint64_t count);
   // Returns when all changes up to `number` are as safe as the log makes them.
   absl::Status Commit(uint64_t number);
+  // Writes everything appended so far, whatever gather_bytes says.
+  absl::Status Flush();
 
   uint64_t last() const;
   // Numbers go on after `number`; before the first Append.
@@ -59,11 +67,10 @@ class ChangeLog {
 
  private:
   std::string KeyOf(uint64_t number) const;
+  absl::Status WriteUpTo(uint64_t number, std::unique_lock<std::mutex>& lock);
 
   store::Store& store_;
-  const std::string prefix_;
-  const store::Reach reach_;
-  const bool enabled_;
+  const Options options_;
 
   mutable std::mutex mutex_;
   std::condition_variable written_;

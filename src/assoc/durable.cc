@@ -16,6 +16,7 @@ namespace escalona::assoc {
 namespace {
 
 constexpr size_t kCheckpointBytes = 4 << 20;  // lists go to the store in batches of this size
+constexpr size_t kGatheredBytes = 64 << 10;   // of the log, between two calls of Sync
 constexpr size_t kEvictedAtOnce = 64;
 
 absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
@@ -24,6 +25,14 @@ absl::string_view AbslView(std::string_view text) { return {text.data(), text.si
 AssociationOptions WithoutQuota(AssociationOptions options) {
   options.max_pairs = std::numeric_limits<uint64_t>::max();
   return options;
+}
+
+ChangeLog::Options LogOptions(const DurableOptions& options) {
+  const bool sync = options.durability == Durability::kSync;
+  return {.prefix = options.prefix + "L",
+          .reach = sync ? store::Reach::kDisk : store::Reach::kOs,
+          .gather_bytes = sync ? 0 : kGatheredBytes,
+          .enabled = options.durability != Durability::kNone};
 }
 
 bool IsName(std::string_view text) {
@@ -59,9 +68,9 @@ DurableAssociations::DurableAssociations(store::Store& store, const DurableOptio
     : store_(store),
       options_(options),
       counter_(WithoutQuota(options.counter)),
-      log_(store, options.prefix + "L",
-           options.durability == Durability::kSync ? store::Reach::kDisk : store::Reach::kOs,
-           options.durability != Durability::kNone) {}
+      log_(store, LogOptions(options)) {}
+
+DurableAssociations::~DurableAssociations() { log_.Flush().IgnoreError(); }
 
 absl::StatusOr<std::unique_ptr<DurableAssociations>> DurableAssociations::Open(
     store::Store& store, const DurableOptions& options) {
@@ -415,7 +424,7 @@ AssociationTotals DurableAssociations::Totals() const {
 uint64_t DurableAssociations::LogChanges() const { return log_.last() - checkpointed_; }
 
 absl::Status DurableAssociations::Sync() {
-  if (absl::Status status = log_.Commit(log_.last()); !status.ok()) return status;
+  if (absl::Status status = log_.Flush(); !status.ok()) return status;
   return store_.Sync();
 }
 
@@ -434,7 +443,7 @@ void DurableAssociations::Store(std::string_view associator, uint64_t number, st
 
 absl::Status DurableAssociations::CheckpointLocked(store::Batch batch) {
   const uint64_t last = log_.last();
-  if (absl::Status status = log_.Commit(last); !status.ok()) return status;
+  if (absl::Status status = log_.Flush(); !status.ok()) return status;
   store::Batch lists;
   for (Stripe& stripe : stripes_) {
     for (const auto& [associator, number] : stripe.changed) {
@@ -501,6 +510,7 @@ absl::Status DurableAssociations::Evict(std::string_view associator) {
     if (head->age != counter_.Age()) outdated = head->sequence;
   }
   if (outdated.has_value()) {
+    if (absl::Status status = log_.Flush(); !status.ok()) return status;
     store::Batch batch;
     Store(associator, *outdated, batch);
     if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;

@@ -28,7 +28,7 @@ namespace escalona::assoc {
 // How safe a write is when it returns.
 enum class Durability : uint8_t {
   kSync,      // on disk
-  kInterval,  // survives the end of the process; that of the machine after the next Sync()
+  kInterval,  // in memory until the next Sync(), or with the store's log after 64 KiB of changes
   kNone,      // in memory until the next Checkpoint()
 };
 
@@ -50,7 +50,8 @@ struct DurableOptions {
 // asked. Checkpoint writes the lists changed since the last one and then cuts the log. On opening,
 // the log is applied again, where a list does not contain a change yet: the numbers tell. So a list
 // may be written at any time between checkpoints, which is what eviction does, and counts neither
-// twice nor never. Lists are loaded when they are touched, so opening reads their heads only.
+// twice nor never; the log goes ahead of the list, so what is found after a crash is the state at
+// one moment. Lists are loaded when they are touched, so opening reads their heads only.
 //
 // Order: an associator belongs to one of 16 stripes; under the stripe's mutex a change is made in
 // memory and gets its place in the log, so the log has the changes of an associator (deletes too)
@@ -67,6 +68,8 @@ class DurableAssociations {
                                                                    const DurableOptions& options);
   DurableAssociations(const DurableAssociations&) = delete;
   DurableAssociations& operator=(const DurableAssociations&) = delete;
+  // Writes what is left of the log; call Sync before to know that it succeeded.
+  ~DurableAssociations();
 
   // As in AssociationCounter, with the errors of the store besides.
   [[nodiscard]] absl::StatusOr<uint64_t> Increment(std::string_view associator,

@@ -86,6 +86,13 @@ std::string DurableAssociations::ListKey(std::string_view associator) const {
   return key;
 }
 
+std::string DurableAssociations::HeadKey(std::string_view associator) const {
+  std::string key = options_.prefix;
+  key += 'T';
+  key += associator;
+  return key;
+}
+
 DurableAssociations::Stripe& DurableAssociations::StripeOf(std::string_view associator) {
   return stripes_[HashKey(KeyKind::kBytes, associator, 0) % kStripes];
 }
@@ -102,7 +109,7 @@ absl::Status DurableAssociations::Recover() {
   uint64_t newest = 0;
   absl::Status status;
   const absl::Status scanned =
-      store_.ScanPrefix(options_.prefix + "A", [&](std::string_view, std::string_view bytes) {
+      store_.ScanPrefix(options_.prefix + "T", [&](std::string_view, std::string_view bytes) {
         const auto head = DecodeListHead(bytes);
         if (!head.ok()) {
           status = head.status();
@@ -169,6 +176,7 @@ absl::Status DurableAssociations::Load(Stripe& stripe, std::string_view associat
       // Nothing of it is left. The log is younger than its age, so no change of it can return.
       store::Batch batch;
       batch.Delete(ListKey(associator));
+      batch.Delete(HeadKey(associator));
       if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;
     }
   }
@@ -407,7 +415,7 @@ absl::StatusOr<uint64_t> DurableAssociations::DeleteKeyEverywhere(std::string_vi
 absl::Status DurableAssociations::ForEachAssociator(
     absl::FunctionRef<bool(std::string_view associator)> visit) {
   if (absl::Status status = Checkpoint(); !status.ok()) return status;
-  const std::string prefix = options_.prefix + "A";
+  const std::string prefix = options_.prefix + "T";
   return store_.ScanPrefix(prefix, [&](std::string_view key, std::string_view) {
     return visit(key.substr(prefix.size()));
   });
@@ -436,8 +444,10 @@ void DurableAssociations::Store(std::string_view associator, uint64_t number, st
   });
   if (record.list.empty()) {
     batch.Delete(ListKey(associator));
+    batch.Delete(HeadKey(associator));
   } else {
     batch.Put(ListKey(associator), EncodeList(record));
+    batch.Put(HeadKey(associator), EncodeListHead(HeadOf(record)));
   }
 }
 
@@ -502,7 +512,7 @@ absl::Status DurableAssociations::Evict(std::string_view associator) {
     outdated = changed->second;
   } else if (counter_.Age() != 0) {
     // It may have been halved since it was loaded.
-    const auto bytes = store_.Get(ListKey(associator));
+    const auto bytes = store_.Get(HeadKey(associator));
     if (!bytes.ok()) return bytes.status();
     if (!bytes->has_value()) return absl::OkStatus();  // gone already
     const auto head = DecodeListHead(**bytes);

@@ -44,6 +44,7 @@ struct DurableOptions {
 
 // Design. In the store stand, under the prefix,
 //   A<associator>   the list as of some change (record.h), with that change's number
+//   T<associator>   the head of that record, so that opening need not read the lists
 //   L<number>       the changes since, several to a record (change_log.h)
 //   H               the age in half-lives
 // A write changes the list in memory, appends to the log, and returns when the log is as safe as
@@ -115,6 +116,7 @@ class DurableAssociations {
 
   absl::Status Recover();
   std::string ListKey(std::string_view associator) const;
+  std::string HeadKey(std::string_view associator) const;
   Stripe& StripeOf(std::string_view associator);
   // Reads the list into memory unless it is there or nowhere; the stripe is locked. Stores the
   // number of the last change the stored list contained, if it was read.

@@ -77,7 +77,7 @@ class List {
   bool IsLong() const { return (list_.load(std::memory_order_relaxed) & kLong) != 0; }
   // Under the lock, after the other steps: what is left to fetch, with depth 0, 1, 2, ... On a
   // short list that is one cell. False if there is nothing at this depth or beyond.
-  static constexpr int kPrefetchDepths = 4;
+  static constexpr int kPrefetchDepths = 2;
   bool PrefetchLocked(const Key& key, int depth) const;
 
  private:

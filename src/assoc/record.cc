@@ -33,14 +33,24 @@ KeyKind KindOf(std::string_view text) { return MakeKey(text, 0).kind; }
 
 }  // namespace
 
-std::string EncodeList(const ListRecord& record) {
+ListHead HeadOf(const ListRecord& record) {
+  ListHead head{
+      .sequence = record.sequence, .age = record.age, .pairs = record.list.size(), .total = 0};
+  for (const CountedKey& entry : record.list) head.total += entry.count;
+  return head;
+}
+
+std::string EncodeListHead(const ListHead& head) {
   std::string bytes(1, kVersion);
-  AppendVarint(record.sequence, bytes);
-  AppendVarint(record.age, bytes);
-  AppendVarint(record.list.size(), bytes);
-  uint64_t total = 0;
-  for (const CountedKey& entry : record.list) total += entry.count;
-  AppendVarint(total, bytes);
+  AppendVarint(head.sequence, bytes);
+  AppendVarint(head.age, bytes);
+  AppendVarint(head.pairs, bytes);
+  AppendVarint(head.total, bytes);
+  return bytes;
+}
+
+std::string EncodeList(const ListRecord& record) {
+  std::string bytes = EncodeListHead(HeadOf(record));
   uint8_t kind = kMixed;
   if (!record.list.empty()) {
     kind = static_cast<uint8_t>(KindOf(record.list.front().key));

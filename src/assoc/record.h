@@ -33,11 +33,14 @@ struct ListHead {
 // the key: 16 bytes if the kind is one of those, else its kind and length in one number and its
 // bytes. Numbers are LEB128. About 17 bytes per pair for GUIDs and 16-byte keys.
 std::string EncodeList(const ListRecord& record);
+ListHead HeadOf(const ListRecord& record);
 
 // DataLoss if the bytes are no record, whatever they are: cut off, too long, counts that do not
 // descend or reach 0, a length over kMaxAssociationKeyBytes. Keys may repeat; Load refuses that.
 absl::StatusOr<ListRecord> DecodeList(std::string_view bytes);
 
+// The head alone, as bytes: the front of a record.
+std::string EncodeListHead(const ListHead& head);
 absl::StatusOr<ListHead> DecodeListHead(std::string_view bytes);
 
 }  // namespace escalona::assoc

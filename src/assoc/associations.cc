@@ -481,6 +481,7 @@ absl::Status AssociationCounter::Load(std::string_view associator,
   std::vector<List::Entry> entries;
   entries.reserve(list.size());
   absl::flat_hash_set<std::string_view> seen;
+  seen.reserve(list.size());
   uint64_t last = impl_->context_.max_count;
   for (size_t i = 0; i < list.size(); ++i) {
     const CountedKey& item = list[i];

@@ -14,6 +14,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -175,6 +176,39 @@ TEST(DurableAssociations, RestartsOnRocksDbChangeNothing) {
     }
   }
   ASSERT_NO_FATAL_FAILURE(world.ExpectEqual());
+}
+
+TEST(DurableAssociations, ManyThreadsEvictionsAndCheckpointsLoseNothing) {
+  const std::unique_ptr<store::Store> store = store::NewMemoryStore();
+  auto counter = DurableAssociations::Open(*store, {.memory_bytes = 60000});
+  ASSERT_TRUE(counter.ok());
+  constexpr int kThreads = 4;
+  constexpr int kWrites = 1500;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937 random(thread);
+      for (int i = 0; i < kWrites; ++i) {
+        const std::string name = Name(random() % 30);
+        ASSERT_TRUE((*counter)->Increment(name, KeyName(random() % 200)).ok());
+        // Every associator that was written has a list, wherever it is at the moment.
+        ASSERT_FALSE((*counter)->Top(name, 3)->empty()) << name;
+        if (i % 500 == 499) {
+          ASSERT_TRUE((*counter)->Checkpoint().ok());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ((*counter)->Totals().count, kThreads * kWrites);
+  counter->reset();
+  counter = DurableAssociations::Open(*store, {});
+  ASSERT_TRUE(counter.ok());
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < 30; ++i) {
+    for (const auto& entry : ListOf(**counter, Name(i))) total += entry.second;
+  }
+  EXPECT_EQ(total, kThreads * kWrites);
 }
 
 TEST(DurableAssociations, WithoutALogACheckpointIsWhatStays) {

@@ -107,7 +107,7 @@ struct AssociationTotals {
 //   CountAndRank            O(d + n/32)
 //   DeletePair              O(1);  DeleteAssociator O(n);  DeleteKeyEverywhere O(associators)
 //
-// Memory per pair, keys of 16 bytes or GUIDs: about 21 bytes in lists of 100 keys, about 40 in
+// Memory per pair, keys of 16 bytes or GUIDs: about 21 bytes in lists of 100 keys, about 37 in
 // lists of 100,000 (docs/associations.md has the arithmetic). A GUID in its usual text form
 // (8-4-4-4-12 hexadecimal digits, letters all lower-case or all upper-case) is stored in 16 bytes
 // and given back exactly as it was written; any other spelling (braces, mixed case, no hyphens) is

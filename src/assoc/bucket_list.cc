@@ -81,8 +81,8 @@ void BucketList::Prefetch(uint32_t hash32, int step) const {
     default:
       const auto* chunk = static_cast<const char*>(nodes_.PeekChunk(index_.Guess(hash32)));
       if (chunk == nullptr) return;
-      constexpr int kLines = 5;  // most chunks are not full
-      for (int line = 0; line < kLines; ++line) __builtin_prefetch(chunk + line * 64, 1);
+      constexpr size_t kLines = 5;  // most chunks are not full
+      for (size_t line = 0; line < kLines; ++line) __builtin_prefetch(chunk + line * 64, 1);
   }
 }
 

@@ -90,7 +90,7 @@ void FlatList::ShiftBack(uint32_t from, uint32_t to) {
   const size_t moved = to - from;
   std::memmove(tags() + from + 1, tags() + from, moved);
   std::memmove(slots() + from + 1, slots() + from, moved);
-  std::memmove(counts() + (from + 1) * count_bytes_, counts() + from * count_bytes_,
+  std::memmove(counts() + (from + size_t{1}) * count_bytes_, counts() + size_t{from} * count_bytes_,
                moved * count_bytes_);
 }
 
@@ -153,8 +153,8 @@ FlatList* FlatList::Erase(uint32_t position, MemoryAccount& memory) {
   const size_t behind = size_ - position - 1;
   std::memmove(tags() + position, tags() + position + 1, behind);
   std::memmove(slots() + position, slots() + position + 1, behind);
-  std::memmove(counts() + position * count_bytes_, counts() + (position + 1) * count_bytes_,
-               behind * count_bytes_);
+  std::memmove(counts() + size_t{position} * count_bytes_,
+               counts() + (position + size_t{1}) * count_bytes_, behind * count_bytes_);
   --size_;
   if (slot != size_) {
     // The cell in the last place fills the gap.
@@ -166,8 +166,8 @@ FlatList* FlatList::Erase(uint32_t position, MemoryAccount& memory) {
 }
 
 void FlatList::Prefetch(const void* block) {
-  constexpr int kLines = 6;  // tags, slots and counts of some 100 keys
-  for (int line = 0; line < kLines; ++line) {
+  constexpr size_t kLines = 6;  // tags, slots and counts of some 100 keys
+  for (size_t line = 0; line < kLines; ++line) {
     __builtin_prefetch(static_cast<const char*>(block) + line * 64, 1);
   }
 }

@@ -64,11 +64,11 @@ class alignas(uint64_t) FlatList {  // so that the counts are aligned
   const uint8_t* counts() const { return slots() + capacity_; }
   uint8_t* counts() { return slots() + capacity_; }
   const char* CellOf(uint32_t slot) const {
-    return reinterpret_cast<const char*>(counts() + capacity_ * count_bytes_) +
+    return reinterpret_cast<const char*>(counts() + size_t{capacity_} * count_bytes_) +
            slot * CellBytes(cell_kind_);
   }
   char* CellOf(uint32_t slot) {
-    return reinterpret_cast<char*>(counts() + capacity_ * count_bytes_) +
+    return reinterpret_cast<char*>(counts() + size_t{capacity_} * count_bytes_) +
            slot * CellBytes(cell_kind_);
   }
 

@@ -1,0 +1,142 @@
+// The write-ahead log of a counter.
+#include "assoc/change_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "assoc/packed_key.h"
+#include "assoc/varint.h"
+
+namespace escalona::assoc {
+namespace {
+
+constexpr uint8_t kHasWeight = 0x80;
+
+std::string BigEndian(uint64_t number) {
+  std::string bytes(8, '\0');
+  for (int i = 7; i >= 0; --i, number >>= 8) bytes[i] = static_cast<char>(number);
+  return bytes;
+}
+
+bool TakeBigEndian(std::string_view bytes, uint64_t& number) {
+  if (bytes.size() != 8) return false;
+  number = 0;
+  for (const char byte : bytes) number = (number << 8) | static_cast<uint8_t>(byte);
+  return true;
+}
+
+}  // namespace
+
+void AppendChange(Change::Kind kind, std::string_view associator, std::string_view key,
+                  uint64_t weight, std::string& bytes) {
+  const bool weighted = kind == Change::Kind::kIncrement && weight != 1;
+  bytes.push_back(static_cast<char>(static_cast<uint8_t>(kind) | (weighted ? kHasWeight : 0)));
+  if (weighted) AppendVarint(weight, bytes);
+  AppendKey(associator, bytes);
+  if (kind != Change::Kind::kDeleteAssociator) AppendKey(key, bytes);
+}
+
+bool TakeChange(std::string_view& bytes, Change& change) {
+  if (bytes.empty()) return false;
+  const auto head = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  const uint8_t kind = head & ~kHasWeight;
+  if (kind > static_cast<uint8_t>(Change::Kind::kDeleteAssociator)) return false;
+  change.kind = static_cast<Change::Kind>(kind);
+  change.weight = 1;
+  change.key.clear();
+  if ((head & kHasWeight) != 0) {
+    if (change.kind != Change::Kind::kIncrement) return false;
+    if (!TakeVarint(bytes, change.weight) || change.weight == 0) return false;
+  }
+  if (!TakeKey(bytes, change.associator)) return false;
+  return change.kind == Change::Kind::kDeleteAssociator || TakeKey(bytes, change.key);
+}
+
+ChangeLog::ChangeLog(store::Store& store, Options options)
+    : store_(store), options_(std::move(options)) {}
+
+std::string ChangeLog::KeyOf(uint64_t number) const { return options_.prefix + BigEndian(number); }
+
+uint64_t ChangeLog::Append(std::string_view changes, uint64_t count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (options_.enabled) {
+    if (pending_.empty()) pending_first_ = last_ + 1;
+    pending_.append(changes);
+  }
+  last_ += count;
+  return last_;
+}
+
+absl::Status ChangeLog::Commit(uint64_t number) {
+  if (!options_.enabled) return absl::OkStatus();
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (pending_.size() < options_.gather_bytes) return failed_;
+  return WriteUpTo(number, lock);
+}
+
+absl::Status ChangeLog::Flush() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return options_.enabled ? WriteUpTo(last_, lock) : absl::OkStatus();
+}
+
+absl::Status ChangeLog::WriteUpTo(uint64_t number, std::unique_lock<std::mutex>& lock) {
+  while (failed_.ok() && committed_ < number) {
+    if (writing_) {
+      written_.wait(lock);
+      continue;
+    }
+    writing_ = true;
+    const uint64_t upto = last_;
+    store::Batch batch;
+    batch.Put(KeyOf(pending_first_), pending_);
+    pending_.clear();
+    lock.unlock();
+    absl::Status status = store_.Write(batch, options_.reach);
+    lock.lock();
+    writing_ = false;
+    committed_ = upto;
+    if (!status.ok()) failed_ = std::move(status);
+    written_.notify_all();
+  }
+  return failed_;
+}
+
+uint64_t ChangeLog::last() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_;
+}
+
+void ChangeLog::ContinueAfter(uint64_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  last_ = std::max(last_, number);
+  committed_ = last_;
+}
+
+absl::Status ChangeLog::Replay(
+    absl::FunctionRef<absl::Status(uint64_t number, const Change&)> apply) {
+  absl::Status status;
+  Change change;
+  uint64_t number = 0;
+  const absl::Status scanned =
+      store_.ScanPrefix(options_.prefix, [&](std::string_view key, std::string_view bytes) {
+        if (!TakeBigEndian(key.substr(options_.prefix.size()), number)) {
+          status = absl::DataLossError("change log: a key that is no number");
+        }
+        for (; status.ok() && !bytes.empty(); ++number) {
+          status = TakeChange(bytes, change)
+                       ? apply(number, change)
+                       : absl::DataLossError("change log: a record that is no list of changes");
+        }
+        return status.ok();
+      });
+  if (!scanned.ok()) return scanned;
+  if (status.ok() && number > 0) ContinueAfter(number - 1);
+  return status;
+}
+
+void ChangeLog::Truncate(uint64_t number, store::Batch& batch) const {
+  batch.DeleteRange(options_.prefix, KeyOf(number + 1));
+}
+
+}  // namespace escalona::assoc

@@ -1,0 +1,161 @@
+// A counter that survives restarts and may be larger than memory.
+#ifndef ESCALONA_ASSOC_DURABLE_H_
+#define ESCALONA_ASSOC_DURABLE_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "assoc/change_log.h"
+#include "assoc/record.h"
+#include "escalona/associations.h"
+#include "store/store.h"
+
+namespace escalona::assoc {
+
+// How safe a write is when it returns.
+enum class Durability : uint8_t {
+  kSync,      // on disk
+  kInterval,  // in memory until the next Sync(), or with the store's log after 64 KiB of changes
+  kNone,      // in memory until the next Checkpoint()
+};
+
+struct DurableOptions {
+  AssociationOptions counter = {};
+  Durability durability = Durability::kInterval;
+  // Above it, lists that nobody touched lately live in the store only. One list is always whole
+  // in memory while it is used, so the longest lists in use are the least the budget can be.
+  size_t memory_bytes = std::numeric_limits<size_t>::max();
+  // Of every key in the store; one counter, one prefix, and none begins with another.
+  std::string prefix = "assoc/";
+};
+
+// Design. In the store stand, under the prefix,
+//   A<associator>   the list as of some change (record.h), with that change's number
+//   T<associator>   the head of that record, so that opening need not read the lists
+//   L<number>       the changes since, several to a record (change_log.h)
+//   H               the age in half-lives
+// A write changes the list in memory, appends to the log, and returns when the log is as safe as
+// asked. Checkpoint writes the lists changed since the last one and then cuts the log. On opening,
+// the log is applied again, where a list does not contain a change yet: the numbers tell. So a list
+// may be written at any time between checkpoints, which is what eviction does, and counts neither
+// twice nor never; the log goes ahead of the list, so what is found after a crash is the state at
+// one moment. Lists are loaded when they are touched, so opening reads their heads only.
+//
+// Order: an associator belongs to one of 16 stripes; under the stripe's mutex a change is made in
+// memory and gets its place in the log, so the log has the changes of an associator (deletes too)
+// in the order they happened. Readers take the mutex only if the list is not in memory.
+//
+// Age: SetAge makes a checkpoint first, so that all changes in the log are of one age.
+//
+// Starts no thread: the owner calls Sync (each second, say, with kInterval) and Checkpoint (when
+// LogChanges() has grown). Thread-safe. The store outlives it. If the store fails to write the log,
+// this and every later write is refused with its error; reading goes on.
+class DurableAssociations {
+ public:
+  static absl::StatusOr<std::unique_ptr<DurableAssociations>> Open(store::Store& store,
+                                                                   const DurableOptions& options);
+  DurableAssociations(const DurableAssociations&) = delete;
+  DurableAssociations& operator=(const DurableAssociations&) = delete;
+  // Writes what is left of the log; call Sync before to know that it succeeded.
+  ~DurableAssociations();
+
+  // As in AssociationCounter, with the errors of the store besides.
+  [[nodiscard]] absl::StatusOr<uint64_t> Increment(std::string_view associator,
+                                                   std::string_view key, uint64_t weight = 1);
+  [[nodiscard]] absl::StatusOr<uint64_t> IncrementBatch(std::span<const AssociationIncrement> items,
+                                                        std::vector<AssociationBatchError>* errors);
+  [[nodiscard]] absl::StatusOr<std::vector<CountedKey>> Top(std::string_view associator, int64_t k,
+                                                            int64_t offset = 0, uint64_t min = 0);
+  [[nodiscard]] absl::StatusOr<std::optional<PairStanding>> CountAndRank(
+      std::string_view associator, std::string_view key);
+  [[nodiscard]] absl::StatusOr<AssociatorTotals> TotalsOf(std::string_view associator);
+  [[nodiscard]] absl::StatusOr<bool> DeletePair(std::string_view associator, std::string_view key);
+  [[nodiscard]] absl::StatusOr<uint64_t> DeleteAssociator(std::string_view associator);
+  // Loads every list once. After a crash in its midst the key is gone from some lists only.
+  [[nodiscard]] absl::StatusOr<uint64_t> DeleteKeyEverywhere(std::string_view key);
+  [[nodiscard]] absl::Status SetAge(uint64_t half_lives);
+
+  // Makes a checkpoint, then visits the associators in order of their stored names.
+  [[nodiscard]] absl::Status ForEachAssociator(
+      absl::FunctionRef<bool(std::string_view associator)> visit);
+
+  // Those in memory and those in the store.
+  [[nodiscard]] AssociationTotals Totals() const;
+  [[nodiscard]] size_t MemoryBytes() const { return counter_.MemoryBytes(); }
+  // Changes made since the last checkpoint: what a restart has to go through.
+  [[nodiscard]] uint64_t LogChanges() const;
+
+  [[nodiscard]] absl::Status Sync();
+  // Writers wait meanwhile, readers of lists in memory do not.
+  [[nodiscard]] absl::Status Checkpoint();
+
+ private:
+  static constexpr size_t kStripes = 16;
+
+  struct Stripe {
+    std::mutex mutex;
+    // Associators that differ from what is stored (or are stored and gone): their last change.
+    absl::flat_hash_map<std::string, uint64_t> changed;
+  };
+  class AllStripes;
+
+  DurableAssociations(store::Store& store, const DurableOptions& options);
+
+  absl::Status Recover();
+  std::string ListKey(std::string_view associator) const;
+  std::string HeadKey(std::string_view associator) const;
+  Stripe& StripeOf(std::string_view associator);
+  // Reads the list into memory unless it is there or nowhere; the stripe is locked. Stores the
+  // number of the last change the stored list contained, if it was read.
+  absl::Status Load(Stripe& stripe, std::string_view associator, uint64_t* sequence = nullptr);
+  // For a reader that found nothing in memory: loads the list and reads again, if it may be stored.
+  absl::Status ReadStored(std::string_view associator, absl::FunctionRef<void()> read);
+  void MarkChanged(Stripe& stripe, std::string_view associator, uint64_t number);
+  // Exact for one writer at a time; writers in different stripes may each add one pair more.
+  absl::Status CheckQuota(const AssociationIncrement& item) const;
+  // Counts one item, or all items, of a stripe that is locked and appends them to the log; `number`
+  // becomes that of the last change, if there was one.
+  absl::StatusOr<uint64_t> CountOne(Stripe& stripe, const AssociationIncrement& item,
+                                    uint64_t& number);
+  absl::Status Count(Stripe& stripe, std::span<const AssociationIncrement> items, uint64_t& number,
+                     std::vector<AssociationBatchError>& refused);
+  // The same for the items at `indices`, which are all of the stripe; locks it.
+  absl::Status CountStripe(Stripe& stripe, std::span<const AssociationIncrement> items,
+                           std::span<const size_t> indices, uint64_t& number,
+                           std::vector<AssociationBatchError>& refused);
+  // Adds to the batch what makes the stored list equal to the one in memory; the stripe is locked.
+  void Store(std::string_view associator, uint64_t number, store::Batch& batch);
+  // The same for all changed lists, and cuts the log; all stripes are locked.
+  absl::Status CheckpointLocked(store::Batch batch);
+  absl::Status EvictIfNeeded();
+  absl::Status Evict(std::string_view associator);
+
+  store::Store& store_;
+  const DurableOptions options_;
+  AssociationCounter counter_;
+  ChangeLog log_;
+  std::array<Stripe, kStripes> stripes_;
+  std::mutex evict_mutex_;
+  std::atomic<uint64_t> checkpointed_ = 0;
+  // Of the lists that are in the store and not in memory.
+  std::atomic<uint64_t> away_associators_ = 0;
+  std::atomic<uint64_t> away_pairs_ = 0;
+  std::atomic<uint64_t> away_count_ = 0;
+};
+
+}  // namespace escalona::assoc
+
+#endif  // ESCALONA_ASSOC_DURABLE_H_

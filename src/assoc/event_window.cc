@@ -1,0 +1,69 @@
+// The window of event ids: a ring in the order of arrival and a map from id to arrival.
+#include "escalona/event_window.h"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "assoc/key.h"
+
+namespace escalona {
+
+class EventWindow::Impl {
+ public:
+  Impl(size_t capacity, uint64_t seed) : capacity_(capacity), seed_(seed) {}
+
+  bool Admit(std::string_view id) {
+    if (capacity_ == 0) return true;
+    const Fingerprint fingerprint = FingerprintOf(id);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!arrivals_.try_emplace(fingerprint, arrived_).second) return false;
+    if (ring_.size() < capacity_) {
+      ring_.push_back(fingerprint);
+    } else {
+      Fingerprint& oldest = ring_[arrived_ % capacity_];
+      // It may have been forgotten and have come again since.
+      const auto found = arrivals_.find(oldest);
+      if (found != arrivals_.end() && found->second == arrived_ - capacity_) arrivals_.erase(found);
+      oldest = fingerprint;
+    }
+    ++arrived_;
+    return true;
+  }
+
+  void Forget(std::string_view id) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    arrivals_.erase(FingerprintOf(id));
+  }
+
+  size_t size() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return arrivals_.size();
+  }
+
+ private:
+  using Fingerprint = std::pair<uint64_t, uint64_t>;
+
+  Fingerprint FingerprintOf(std::string_view id) const {
+    constexpr uint64_t kOther = 0x452821E638D01377;
+    return {assoc::HashKey(assoc::KeyKind::kBytes, id, seed_),
+            assoc::HashKey(assoc::KeyKind::kBytes, id, seed_ ^ kOther)};
+  }
+
+  const size_t capacity_;
+  const uint64_t seed_;
+  mutable std::mutex mutex_;
+  std::vector<Fingerprint> ring_;  // guarded by mutex_; place = arrival % capacity
+  absl::flat_hash_map<Fingerprint, uint64_t> arrivals_;  // guarded by mutex_
+  uint64_t arrived_ = 0;                                 // guarded by mutex_
+};
+
+EventWindow::EventWindow(size_t capacity, uint64_t hash_seed)
+    : impl_(std::make_unique<Impl>(capacity, hash_seed)) {}
+EventWindow::~EventWindow() = default;
+bool EventWindow::Admit(std::string_view id) { return impl_->Admit(id); }
+void EventWindow::Forget(std::string_view id) { impl_->Forget(id); }
+size_t EventWindow::size() const { return impl_->size(); }
+
+}  // namespace escalona

@@ -1,0 +1,113 @@
+// Encodes and decodes stored lists.
+#include "assoc/record.h"
+
+#include <algorithm>
+
+#include "assoc/key.h"
+#include "assoc/packed_key.h"
+#include "assoc/varint.h"
+
+namespace escalona::assoc {
+namespace {
+
+constexpr char kVersion = 1;
+constexpr uint8_t kMixed = static_cast<uint8_t>(KeyKind::kBytes);
+
+absl::Status Broken(const char* what) {
+  return absl::DataLossError(std::string("stored list: ") + what);
+}
+
+// Takes the head off the front.
+absl::StatusOr<ListHead> TakeHead(std::string_view& bytes) {
+  if (bytes.empty() || bytes.front() != kVersion) return Broken("not version 1");
+  bytes.remove_prefix(1);
+  ListHead head;
+  if (!TakeVarint(bytes, head.sequence) || !TakeVarint(bytes, head.age) ||
+      !TakeVarint(bytes, head.pairs) || !TakeVarint(bytes, head.total)) {
+    return Broken("cut off in its head");
+  }
+  return head;
+}
+
+KeyKind KindOf(std::string_view text) { return MakeKey(text, 0).kind; }
+
+}  // namespace
+
+ListHead HeadOf(const ListRecord& record) {
+  ListHead head{
+      .sequence = record.sequence, .age = record.age, .pairs = record.list.size(), .total = 0};
+  for (const CountedKey& entry : record.list) head.total += entry.count;
+  return head;
+}
+
+std::string EncodeListHead(const ListHead& head) {
+  std::string bytes(1, kVersion);
+  AppendVarint(head.sequence, bytes);
+  AppendVarint(head.age, bytes);
+  AppendVarint(head.pairs, bytes);
+  AppendVarint(head.total, bytes);
+  return bytes;
+}
+
+std::string EncodeList(const ListRecord& record) {
+  std::string bytes = EncodeListHead(HeadOf(record));
+  uint8_t kind = kMixed;
+  if (!record.list.empty()) {
+    kind = static_cast<uint8_t>(KindOf(record.list.front().key));
+    const bool same = std::all_of(record.list.begin(), record.list.end(), [&](const auto& entry) {
+      return static_cast<uint8_t>(KindOf(entry.key)) == kind;
+    });
+    if (!same) kind = kMixed;
+  }
+  bytes.push_back(static_cast<char>(kind));
+  uint64_t last = 0;
+  for (const CountedKey& entry : record.list) {
+    AppendVarint(last == 0 ? entry.count : last - entry.count, bytes);
+    last = entry.count;
+    if (kind == kMixed) {
+      AppendKey(entry.key, bytes);
+    } else {
+      bytes.append(MakeKey(entry.key, 0).Bytes());
+    }
+  }
+  return bytes;
+}
+
+absl::StatusOr<ListHead> DecodeListHead(std::string_view bytes) { return TakeHead(bytes); }
+
+absl::StatusOr<ListRecord> DecodeList(std::string_view bytes) {
+  const auto head = TakeHead(bytes);
+  if (!head.ok()) return head.status();
+  if (bytes.empty()) return Broken("cut off in its head");
+  ListRecord record{.sequence = head->sequence, .age = head->age, .list = {}};
+  const uint64_t size = head->pairs;
+  const auto kind = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  if (kind > kMixed) return Broken("unknown kind of keys");
+  if (size > bytes.size()) return Broken("cut off: fewer bytes than keys");
+  record.list.reserve(size);
+  uint64_t last = 0;
+  uint64_t total = 0;
+  for (uint64_t i = 0; i < size; ++i) {
+    uint64_t number;
+    if (!TakeVarint(bytes, number)) return Broken("cut off in a count");
+    if (i > 0 && number >= last) return Broken("a count below 1");
+    last = i == 0 ? number : last - number;
+    if (last == 0) return Broken("a count below 1");
+    total += last;
+    CountedKey& entry = record.list.emplace_back();
+    entry.count = last;
+    if (kind == kMixed) {
+      if (!TakeKey(bytes, entry.key)) return Broken("cut off or wrong in a key");
+    } else {
+      if (bytes.size() < kPackedBytes) return Broken("cut off in a key");
+      AppendKeyText(static_cast<KeyKind>(kind), bytes.substr(0, kPackedBytes), entry.key);
+      bytes.remove_prefix(kPackedBytes);
+    }
+  }
+  if (!bytes.empty()) return Broken("bytes after its end");
+  if (total != head->total) return Broken("its total is not the sum of its counts");
+  return record;
+}
+
+}  // namespace escalona::assoc

@@ -1,0 +1,112 @@
+// The store on RocksDB.
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <utility>
+
+#include "store/store.h"
+
+namespace escalona::store {
+namespace {
+
+rocksdb::Slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view ViewOf(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+absl::Status StatusOf(const rocksdb::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  const std::string message = "store: " + status.ToString();
+  if (status.IsCorruption()) return absl::DataLossError(message);
+  if (status.IsNoSpace()) return absl::ResourceExhaustedError(message);
+  return absl::InternalError(message);
+}
+
+// Above every key of ours, for ranges without an end: keys are shorter than this.
+const std::string& LastKey() {
+  static const std::string* const kLast = new std::string(4096, '\xFF');
+  return *kLast;
+}
+
+class RocksStore : public Store {
+ public:
+  explicit RocksStore(std::unique_ptr<rocksdb::DB> db) : db_(std::move(db)) {}
+
+  absl::StatusOr<std::optional<std::string>> Get(std::string_view key) override {
+    std::string value;
+    const rocksdb::Status status = db_->Get({}, SliceOf(key), &value);
+    if (status.IsNotFound()) return std::optional<std::string>();
+    if (!status.ok()) return StatusOf(status);
+    return std::optional<std::string>(std::move(value));
+  }
+
+  absl::Status Write(const Batch& batch, Reach reach) override {
+    rocksdb::WriteBatch changes(batch.bytes() + 64);
+    rocksdb::Status status;
+    for (const Batch::Change& change : batch.changes()) {
+      switch (change.kind) {
+        case Batch::Kind::kPut:
+          status = changes.Put(change.key, change.value);
+          break;
+        case Batch::Kind::kDelete:
+          status = changes.Delete(change.key);
+          break;
+        case Batch::Kind::kDeleteRange:
+          status = changes.DeleteRange(db_->DefaultColumnFamily(), change.key,
+                                       change.value.empty() ? LastKey() : change.value);
+          break;
+      }
+      if (!status.ok()) return StatusOf(status);
+    }
+    rocksdb::WriteOptions options;
+    options.sync = reach == Reach::kDisk;
+    return StatusOf(db_->Write(options, &changes));
+  }
+
+  absl::Status Scan(std::string_view begin, std::string_view end,
+                    absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    const rocksdb::Slice upper = SliceOf(end);
+    rocksdb::ReadOptions options;
+    options.fill_cache = false;
+    options.readahead_size = 2 << 20;
+    if (!end.empty()) options.iterate_upper_bound = &upper;
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options));
+    for (at->Seek(SliceOf(begin)); at->Valid(); at->Next()) {
+      if (!visit(ViewOf(at->key()), ViewOf(at->value()))) break;
+    }
+    return StatusOf(at->status());
+  }
+
+  absl::Status Sync() override { return StatusOf(db_->SyncWAL()); }
+
+ private:
+  std::unique_ptr<rocksdb::DB> db_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
+                                                      const RocksOptions& options) {
+  rocksdb::Options rocks;
+  rocks.create_if_missing = true;
+  rocks.write_buffer_size = options.write_buffer_bytes;
+  rocks.compression = rocksdb::kNoCompression;  // ids do not compress
+  rocks.keep_log_file_num = 2;
+  rocks.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(options.cache_bytes);
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  rocks.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(rocks, path, &db);
+  if (status.ok()) return std::make_unique<RocksStore>(std::unique_ptr<rocksdb::DB>(db));
+  if (status.IsIOError() && status.ToString().find("lock") != std::string::npos) {
+    return absl::FailedPreconditionError("store: another process has " + path +
+                                         " open: " + status.ToString());
+  }
+  return StatusOf(status);
+}
+
+}  // namespace escalona::store

@@ -1,0 +1,93 @@
+// Where durable state lives: ordered keys and values behind one narrow interface.
+#ifndef ESCALONA_STORE_STORE_H_
+#define ESCALONA_STORE_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace escalona::store {
+
+// Changes that happen together or not at all, in the order they were added.
+class Batch {
+ public:
+  enum class Kind : uint8_t { kPut, kDelete, kDeleteRange };
+  struct Change {
+    Kind kind;
+    std::string key;
+    std::string value;  // of kDeleteRange: the end, which stays
+  };
+
+  void Put(std::string_view key, std::string_view value);
+  void Delete(std::string_view key);
+  // All keys in [begin, end).
+  void DeleteRange(std::string_view begin, std::string_view end);
+  void DeletePrefix(std::string_view prefix);
+
+  bool empty() const { return changes_.empty(); }
+  size_t bytes() const { return bytes_; }
+  void Clear();
+  const std::vector<Change>& changes() const { return changes_; }
+
+ private:
+  void Add(Kind kind, std::string_view key, std::string_view value);
+
+  std::vector<Change> changes_;
+  size_t bytes_ = 0;
+};
+
+// kOs: the write survives the end of the process, not that of the machine. kDisk: it survives both.
+enum class Reach : uint8_t { kOs, kDisk };
+
+// Thread-safe. Keys are ordered by their bytes. A failed Write has changed nothing that a reader
+// sees; after a crash, what is found is what the writes left up to some moment, in their order, and
+// all that were written with kDisk, or before a Sync that succeeded, are among them.
+class Store {
+ public:
+  Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  virtual ~Store() = default;
+
+  // Nothing for an unknown key.
+  [[nodiscard]] virtual absl::StatusOr<std::optional<std::string>> Get(std::string_view key) = 0;
+  [[nodiscard]] virtual absl::Status Write(const Batch& batch, Reach reach) = 0;
+  // Calls `visit` for each key in [begin, end) in order until it returns false, as of one moment.
+  // The views are valid during the call.
+  [[nodiscard]] virtual absl::Status Scan(
+      std::string_view begin, std::string_view end,
+      absl::FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
+  // Everything written so far is on disk when it returns OK.
+  [[nodiscard]] virtual absl::Status Sync() = 0;
+
+  [[nodiscard]] absl::Status ScanPrefix(
+      std::string_view prefix,
+      absl::FunctionRef<bool(std::string_view key, std::string_view value)> visit);
+};
+
+// The first key after all that begin with `prefix`; empty (no end) if there is none.
+std::string EndOfPrefix(std::string_view prefix);
+
+// Keeps everything in memory: for tests, and for a server that is told to forget.
+std::unique_ptr<Store> NewMemoryStore();
+
+struct RocksOptions {
+  size_t cache_bytes = 64 << 20;
+  size_t write_buffer_bytes = 64 << 20;
+};
+
+// Opens the database in folder `path`, which is made if it is missing. FailedPrecondition if
+// another process has it open.
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
+                                                      const RocksOptions& options = {});
+
+}  // namespace escalona::store
+
+#endif  // ESCALONA_STORE_STORE_H_

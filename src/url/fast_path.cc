@@ -12,17 +12,6 @@
 namespace escalona::url_internal {
 namespace {
 
-// For a byte that a plain host may hold: the byte in lower case; else 0.
-constexpr std::array<char, 256> kPlainHost = [] {
-  std::array<char, 256> table = {};
-  constexpr ByteSet kAllowed = kAlpha.WithRange('0', '9').With("-._");
-  for (unsigned c = 0; c < 256; ++c) {
-    const char byte = static_cast<char>(c);
-    if (kAllowed.Has(byte)) table[c] = ToLowerAscii(byte);
-  }
-  return table;
-}();
-
 constexpr uint64_t Word(std::array<char, 8> bytes) { return std::bit_cast<uint64_t>(bytes); }
 constexpr uint64_t kHttp = Word({'h', 't', 't', 'p', ':', '/', '/', 0});
 constexpr uint64_t kHttpCase = Word({0x20, 0x20, 0x20, 0x20, 0, 0, 0, 0});
@@ -48,12 +37,10 @@ uint32_t TakeScheme(std::string& href) {
 // Puts the host in lower case; its end, or 0 when it is empty, may be an IPv4 address or ends in a
 // dot.
 uint32_t TakeHost(std::string& href, uint32_t begin) {
-  char* const data = href.data();  // the final '\0' ends the loop
-  uint32_t end = begin;
-  while (const char lower = kPlainHost[static_cast<uint8_t>(data[end])]) data[end++] = lower;
+  const auto end = static_cast<uint32_t>(LowerPlainHost(href, begin));
   uint32_t last_label = end;
-  while (last_label > begin && data[last_label - 1] != '.') --last_label;
-  return end == last_label || kDigit.Has(data[last_label]) ? 0 : end;
+  while (last_label > begin && href[last_label - 1] != '.') --last_label;
+  return end == last_label || kDigit.Has(href[last_label]) ? 0 : end;
 }
 
 // The end of the port whose ':' stands at `colon`; 0 when it is not written as it is printed.

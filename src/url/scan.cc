@@ -13,6 +13,7 @@ namespace escalona::url_internal {
 namespace {
 
 constexpr ByteSet kPathStop = kPathSet.With("\\");
+constexpr ByteSet kPlainHostSet = kAlpha.WithRange('0', '9').With("-._");
 constexpr ByteSet kDotEnd = ByteSet().With("./\\?#%");
 
 // Whether the segment after the slash at `slash` may be a dot segment: ".", "..", or with %2e.
@@ -35,6 +36,12 @@ size_t ScanPlainPathBytewise(const std::string& text, size_t begin) {
 size_t ScanPlainQueryBytewise(const std::string& text, size_t begin) {
   size_t i = begin;
   while (i < text.size() && !kSpecialQuerySet.Has(text[i])) ++i;
+  return i;
+}
+
+size_t LowerPlainHostBytewise(std::string& text, size_t begin) {
+  size_t i = begin;
+  for (; i < text.size() && kPlainHostSet.Has(text[i]); ++i) text[i] = ToLowerAscii(text[i]);
   return i;
 }
 
@@ -80,6 +87,14 @@ struct Path {
   }
 };
 
+unsigned Mask(__m128i bytes) { return static_cast<unsigned>(_mm_movemask_epi8(bytes)); }
+
+// Whether a byte is between `low` and `high`: less `low` it is at most their difference.
+__m128i IsBetween(__m128i bytes, char low, char high) {
+  const __m128i offset = _mm_sub_epi8(bytes, _mm_set1_epi8(low));
+  return _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(static_cast<char>(high - low))), offset);
+}
+
 // The text has 16 bytes or more. The last block overlaps the one before it.
 template <typename Part>
 size_t Scan(const std::string& text, size_t begin) {
@@ -99,6 +114,24 @@ size_t Scan(const std::string& text, size_t begin) {
 
 }  // namespace
 
+size_t LowerPlainHost(std::string& text, size_t begin) {
+  size_t i = begin;
+  for (; i + 16 <= text.size(); i += 16) {
+    const __m128i bytes = Load(text.data() + i);
+    const __m128i upper = IsBetween(bytes, 'A', 'Z');
+    const __m128i letters = Or(upper, IsBetween(bytes, 'a', 'z'));
+    const __m128i marks = Or(IsBetween(bytes, '-', '.'), Is(bytes, '_'));
+    const __m128i plain = Or(Or(letters, marks), IsBetween(bytes, '0', '9'));
+    const unsigned stop = ~Mask(plain) & 0xffff;
+    const unsigned before_stop = stop == 0 ? 0xffff : (stop & -stop) - 1;
+    for (unsigned left = Mask(upper) & before_stop; left != 0; left &= left - 1) {
+      text[i + static_cast<size_t>(std::countr_zero(left))] |= 0x20;
+    }
+    if (stop != 0) return i + static_cast<size_t>(std::countr_zero(stop));
+  }
+  return LowerPlainHostBytewise(text, i);
+}
+
 size_t ScanPlainPath(const std::string& text, size_t begin) {
   return text.size() < 16 ? ScanPlainPathBytewise(text, begin) : Scan<Path>(text, begin);
 }
@@ -108,6 +141,10 @@ size_t ScanPlainQuery(const std::string& text, size_t begin) {
 }
 
 #else
+
+size_t LowerPlainHost(std::string& text, size_t begin) {
+  return LowerPlainHostBytewise(text, begin);
+}
 
 size_t ScanPlainPath(const std::string& text, size_t begin) {
   return ScanPlainPathBytewise(text, begin);

@@ -20,6 +20,11 @@ namespace escalona::url_internal {
 [[nodiscard]] size_t ScanPlainPathBytewise(const std::string& text, size_t begin);
 [[nodiscard]] size_t ScanPlainQueryBytewise(const std::string& text, size_t begin);
 
+// Lowers the host that starts at `begin` as far as it is plain (letters, digits, '-', '.', '_') and
+// returns where that ends.
+size_t LowerPlainHost(std::string& text, size_t begin);
+size_t LowerPlainHostBytewise(std::string& text, size_t begin);
+
 }  // namespace escalona::url_internal
 
 #endif  // ESCALONA_URL_SCAN_H_

@@ -148,6 +148,20 @@ TEST(UrlRandom, BlockScansEqualBytewiseScans) {
   }
 }
 
+TEST(UrlRandom, LoweringAHostInBlocksEqualsLoweringItBytewise) {
+  for (int byte = 0; byte < 256; ++byte) {
+    for (size_t place = 0; place < 40; ++place) {
+      std::string blocks = "x.AbCdEfGhIjKlMnOpQrStUvWxYz-0123456789_Z";
+      blocks[place] = static_cast<char>(byte);
+      std::string bytes = blocks;
+      ASSERT_EQ(url_internal::LowerPlainHost(blocks, 1),
+                url_internal::LowerPlainHostBytewise(bytes, 1))
+          << "byte " << byte << " at " << place;
+      ASSERT_EQ(blocks, bytes) << "byte " << byte << " at " << place;
+    }
+  }
+}
+
 TEST(UrlRandom, BlockScansEqualBytewiseScansForEveryByteAtEveryPlace) {
   for (int byte = 0; byte < 256; ++byte) {
     for (size_t at = 0; at < 40; ++at) {

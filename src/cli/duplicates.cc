@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "revisit/huge_memory.h"
+#include "base/huge_memory.h"
 #include "revisit/parallel.h"
 
 namespace escalona::cli {
@@ -56,7 +56,7 @@ std::vector<uint64_t> RepeatedKeys(std::span<const uint64_t> keys, int threads) 
     for (size_t p = 0; p < kParts; ++p) at += std::exchange(next[p][b], at);
   }
   begin[kBuckets] = at;
-  const revisit::HugeArray<uint64_t> sorted(revisit::AllocateHuge<uint64_t>(keys.size()));
+  const HugeArray<uint64_t> sorted(AllocateHuge<uint64_t>(keys.size()));
   revisit::ParallelFor(threads, kParts, [&](size_t p) {
     for (const uint64_t key : part(p)) sorted[next[p][BucketOf(key)]++] = key;
   });

@@ -1,9 +1,9 @@
 #include "frontier/chunk_pool.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
-
-#include "frontier/huge_pages.h"
+#include <new>
 
 namespace escalona {
 
@@ -19,10 +19,11 @@ ChunkPool::Reference ChunkPool::Allocate(int size) {
   if (kBlockUnits - used_ < units) {
     if (blocks_.size() == max_blocks_) return kNone;
     // The first block has ordinary pages: a few URLs should not touch a huge one.
-    const size_t bytes = kBlockUnits * kUnit;
-    void* memory = blocks_.empty() ? std::aligned_alloc(64, bytes) : AllocateHuge(bytes);
+    constexpr size_t kBytes = kBlockUnits * kUnit;
+    auto* memory = blocks_.empty() ? static_cast<std::byte*>(std::aligned_alloc(64, kBytes))
+                                   : AllocateHuge<std::byte>(kBytes);
     if (memory == nullptr) throw std::bad_alloc();
-    blocks_.emplace_back(static_cast<std::byte*>(memory));
+    blocks_.emplace_back(memory);
     used_ = blocks_.size() == 1 ? 1 : 0;  // reference 0 stays free: it is kNone
   }
   const auto block = static_cast<Reference>(blocks_.size() - 1);

@@ -6,9 +6,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <vector>
+
+#include "base/huge_memory.h"
 
 namespace escalona {
 
@@ -57,12 +57,8 @@ class ChunkPool {
   static constexpr Reference kBlockUnits = Reference{1} << kBlockBits;
   static constexpr Reference kBlockMask = kBlockUnits - 1;
   static constexpr size_t kMaxBlocks = size_t{1} << (32 - kBlockBits);
-  struct FreeDelete {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-
   size_t max_blocks_;
-  std::vector<std::unique_ptr<std::byte, FreeDelete>> blocks_;
+  std::vector<HugeArray<std::byte>> blocks_;
   Reference used_ = kBlockUnits;  // units of the last block that are cut off
   std::array<Reference, kSizes> free_ =
       {};  // lists of free chunks, linked through their first bytes

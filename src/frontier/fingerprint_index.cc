@@ -1,10 +1,7 @@
 #include "frontier/fingerprint_index.h"
 
 #include <cstring>
-#include <new>
 #include <utility>
-
-#include "frontier/huge_pages.h"
 
 namespace escalona {
 
@@ -22,11 +19,10 @@ FingerprintIndex& FingerprintIndex::operator=(FingerprintIndex&& other) noexcept
   return *this;
 }
 
-std::unique_ptr<FingerprintIndex::Bucket[], FingerprintIndex::FreeDelete>
-FingerprintIndex::NewBuckets(size_t count) {
-  void* memory = AllocateHuge(count * sizeof(Bucket));
-  std::memset(memory, 0, count * sizeof(Bucket));
-  return std::unique_ptr<Bucket[], FreeDelete>(static_cast<Bucket*>(memory));
+HugeArray<FingerprintIndex::Bucket> FingerprintIndex::NewBuckets(size_t count) {
+  HugeArray<Bucket> buckets(AllocateHuge<Bucket>(count));
+  std::memset(buckets.get(), 0, count * sizeof(Bucket));
+  return buckets;
 }
 
 void FingerprintIndex::Place(uint32_t fingerprint, Reference reference) {

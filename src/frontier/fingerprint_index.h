@@ -5,12 +5,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
+
+#include "base/huge_memory.h"
 
 namespace escalona {
 
@@ -72,11 +72,7 @@ class FingerprintIndex {
     uint32_t fingerprints[kSlots];
     Reference references[kSlots];  // kNone: the slot is empty
   };
-  struct FreeDelete {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-
-  static std::unique_ptr<Bucket[], FreeDelete> NewBuckets(size_t count);
+  static HugeArray<Bucket> NewBuckets(size_t count);
   // Bit i is set when lanes[i] == value.
   static uint32_t EqualLanes(const uint32_t (&lanes)[kSlots], uint32_t value);
 
@@ -96,7 +92,7 @@ class FingerprintIndex {
   // Takes slot `i` out of a bucket, which keeps its pairs together.
   static void RemoveFrom(Bucket& bucket, size_t i);
 
-  std::unique_ptr<Bucket[], FreeDelete> buckets_;
+  HugeArray<Bucket> buckets_;
   int bits_ = 0;
   size_t size_ = 0;
   size_t capacity_ = 0;  // pairs at which the table grows

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
+#include "base/huge_memory.h"
 #include "frontier/chunk_pool.h"
 #include "frontier/fingerprint_index.h"
 #include "frontier/host.h"
 #include "frontier/host_ranking.h"
-#include "frontier/huge_pages.h"
 #include "url/command_url.h"
 
 namespace escalona {
@@ -90,9 +90,9 @@ class Scheduler::Core {
 
   const Strategy strategy_;
   ChunkPool pool_;
-  std::vector<Host, HugeAllocator<Host>> hosts_;  // in the order they became known
-  std::deque<std::string> long_names_;            // of hosts that cannot hold them
-  FingerprintIndex host_index_;                   // reference: number of the host + 1
+  HugeVector<Host> hosts_;              // in the order they became known
+  std::deque<std::string> long_names_;  // of hosts that cannot hold them
+  FingerprintIndex host_index_;         // reference: number of the host + 1
   FingerprintIndex url_index_;  // reference: the URL's record; exactly the URLs in the queues
   HostRanking ranking_;         // the number of URLs in each queue
   uint64_t url_count_ = 0;      // and in all of them

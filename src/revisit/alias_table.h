@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "revisit/huge_allocator.h"
+#include "base/huge_memory.h"
 
 namespace escalona::revisit {
 

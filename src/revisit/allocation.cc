@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/huge_memory.h"
 #include "revisit/allocation_internal.h"
-#include "revisit/huge_memory.h"
 #include "revisit/parallel.h"
 
 namespace escalona::revisit {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <memory>
 
+#include "base/huge_memory.h"
 #include "revisit/allocation_internal.h"
 #include "revisit/fast_kernels.h"
-#include "revisit/huge_memory.h"
 #include "revisit/parallel.h"
 
 namespace escalona::revisit {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/huge_memory.h"
 #include "escalona/revisit_policy.h"
-#include "revisit/huge_allocator.h"
 #include "revisit/indexed_heap.h"
 #include "revisit/run_queue.h"
 

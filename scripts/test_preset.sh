@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Builds another preset and runs its tests: scripts/test_preset.sh PRESET [CTEST ARGUMENT...]
+# Builds targets of another preset and runs its tests:
+#   scripts/test_preset.sh PRESET "TARGET..." [CTEST ARGUMENT...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/build.sh "$1"
-exec ctest --preset "$1" --output-on-failure "${@:2}"
+# shellcheck disable=SC2086
+scripts/build.sh "$1" $2
+exec ctest --preset "$1" --output-on-failure "${@:3}"

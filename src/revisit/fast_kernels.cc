@@ -150,9 +150,14 @@ ESCALONA_KERNELS(Baseline, )
 constexpr FastKernels kBaseline = {"baseline", AtBaseline, LimitsBaseline, AssignBaseline};
 
 #if defined(__x86_64__)
+#if defined(__clang__)
+#define ESCALONA_WIDE ""
+#else
+#define ESCALONA_WIDE ",prefer-vector-width=512"  // which clang does not know
+#endif
 ESCALONA_KERNELS(Avx2, __attribute__((target("avx2"))))
-ESCALONA_KERNELS(
-    Avx512, __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))))
+ESCALONA_KERNELS(Avx512,
+                 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl" ESCALONA_WIDE))))
 constexpr FastKernels kAvx2 = {"avx2", AtAvx2, LimitsAvx2, AssignAvx2};
 constexpr FastKernels kAvx512 = {"avx512", AtAvx512, LimitsAvx512, AssignAvx512};
 #endif

@@ -118,7 +118,7 @@ absl::Status ChangeLog::Replay(
   absl::Status status;
   Change change;
   uint64_t number = 0;
-  const absl::Status scanned =
+  absl::Status scanned =
       store_.ScanPrefix(options_.prefix, [&](std::string_view key, std::string_view bytes) {
         if (!TakeBigEndian(key.substr(options_.prefix.size()), number)) {
           status = absl::DataLossError("change log: a key that is no number");

@@ -108,7 +108,7 @@ absl::Status DurableAssociations::Recover() {
   }
   uint64_t newest = 0;
   absl::Status status;
-  const absl::Status scanned =
+  absl::Status scanned =
       store_.ScanPrefix(options_.prefix + "T", [&](std::string_view, std::string_view bytes) {
         const auto head = DecodeListHead(bytes);
         if (!head.ok()) {
@@ -135,7 +135,7 @@ absl::Status DurableAssociations::Recover() {
       if (number <= last) return absl::OkStatus();
       switch (change.kind) {
         case Change::Kind::kIncrement: {
-          const auto counted = counter_.Increment(change.associator, change.key, change.weight);
+          auto counted = counter_.Increment(change.associator, change.key, change.weight);
           if (!counted.ok()) return counted.status();
           break;
         }
@@ -215,7 +215,7 @@ absl::StatusOr<uint64_t> DurableAssociations::CountOne(Stripe& stripe,
                                                        uint64_t& number) {
   if (absl::Status status = Load(stripe, item.associator); !status.ok()) return status;
   if (absl::Status status = CheckQuota(item); !status.ok()) return status;
-  const auto counted = counter_.Increment(item.associator, item.key, item.weight);
+  auto counted = counter_.Increment(item.associator, item.key, item.weight);
   if (!counted.ok()) return counted;
   std::string change;
   AppendChange(Change::Kind::kIncrement, item.associator, item.key, item.weight, change);

@@ -1,6 +1,7 @@
 // The program `escalona`: finds the subcommand and hands over to it.
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,4 +80,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace escalona::cli
 
-int main(int argc, char** argv) { return escalona::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return escalona::cli::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "escalona: %s\n", error.what());  // memory is used up, most likely
+    return escalona::cli::kCouldNotBeDone;
+  }
+}

@@ -21,8 +21,6 @@
 #include "cli/output_file.h"
 #include "escalona/policy_freshness.h"
 
-extern char** environ;
-
 namespace escalona::cli {
 namespace {
 

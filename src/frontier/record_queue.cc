@@ -32,7 +32,7 @@ RecordQueue::Reference RecordQueue::Append(ChunkPool& pool, uint32_t owner, std:
   record = {owner, size};
   if (is_long) {
     const auto* copy = new std::string(text);
-    std::memcpy(record.bytes(), &copy, sizeof copy);
+    std::memcpy(record.bytes(), &copy, sizeof(void*));
   } else {
     std::memcpy(record.bytes(), text.data(), text.size());
   }

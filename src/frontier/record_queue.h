@@ -37,7 +37,7 @@ struct Record {
   }
   std::string* long_text() const {
     std::string* text;
-    std::memcpy(&text, bytes(), sizeof text);
+    std::memcpy(&text, bytes(), sizeof(void*));
     return text;
   }
   const char* bytes() const { return reinterpret_cast<const char*>(this) + kHead; }
@@ -105,7 +105,7 @@ class RecordQueue {
 
   // Units of a record with this `size`.
   static uint32_t Units(uint16_t size) {
-    const uint32_t bytes = size == Record::kLong ? sizeof(std::string*) : size;
+    const uint32_t bytes = size == Record::kLong ? sizeof(void*) : size;
     return (Record::kHead + bytes + ChunkPool::kUnit - 1) / ChunkPool::kUnit;
   }
   static uint32_t ChunkUnits(int size) {

@@ -26,8 +26,8 @@ absl::Status StatusOf(const rocksdb::Status& status) {
 
 // Above every key of ours, for ranges without an end: keys are shorter than this.
 const std::string& LastKey() {
-  static const std::string* const kLast = new std::string(4096, '\xFF');
-  return *kLast;
+  static const std::string* const last = new std::string(4096, '\xFF');
+  return *last;
 }
 
 class RocksStore : public Store {

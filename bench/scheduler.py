@@ -22,6 +22,7 @@ STRATEGIES = {"depth-first": [], "breadth-first": ["-b"], "best-first": ["--best
 def make_load(path, urls, hosts, zipf, depth):
     with open(path, "w") as file:
         subprocess.run([MAKE_LOAD, str(urls), str(hosts), str(zipf), str(depth)], stdout=file, check=True)
+    os.sync()  # or writing it back would disturb the first runs
     subprocess.run(["cat", path], stdout=subprocess.DEVNULL, check=True)  # into the page cache
 
 

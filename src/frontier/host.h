@@ -1,11 +1,16 @@
-// A known host: its name and its queue.
+// The known hosts: their names and queues.
 #ifndef ESCALONA_FRONTIER_HOST_H_
 #define ESCALONA_FRONTIER_HOST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
+#include "base/huge_memory.h"
 #include "frontier/host_queue.h"
 
 namespace escalona {
@@ -34,6 +39,29 @@ struct alignas(64) Host {
   };
 };
 static_assert(sizeof(Host) == 64);
+
+// Hosts by number, in blocks of 2 MiB: growing copies nothing, and touches no memory twice.
+class HostTable {
+ public:
+  size_t size() const { return size_; }
+  Host& operator[](size_t i) { return blocks_[i / kBlock][i % kBlock]; }
+  const Host& operator[](size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+  Host& back() { return (*this)[size_ - 1]; }
+
+  void Append(std::string_view name) {
+    if (size_ == blocks_.size() * kBlock) blocks_.emplace_back(AllocateHuge<Host>(kBlock));
+    new (&(*this)[size_]) Host(name);
+    ++size_;
+  }
+  void RemoveLast() { --size_; }
+
+ private:
+  static constexpr size_t kBlock = (size_t{2} << 20) / sizeof(Host);
+
+  std::vector<HugeArray<Host>> blocks_;
+  size_t size_ = 0;
+};
+static_assert(std::is_trivially_destructible_v<Host>);
 
 }  // namespace escalona
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
-#include "base/huge_memory.h"
 #include "frontier/chunk_pool.h"
 #include "frontier/fingerprint_index.h"
 #include "frontier/host.h"
@@ -90,7 +89,7 @@ class Scheduler::Core {
 
   const Strategy strategy_;
   ChunkPool pool_;
-  HugeVector<Host> hosts_;              // in the order they became known
+  HostTable hosts_;                     // in the order they became known
   std::deque<std::string> long_names_;  // of hosts that cannot hold them
   FingerprintIndex host_index_;         // reference: number of the host + 1
   FingerprintIndex url_index_;  // reference: the URL's record; exactly the URLs in the queues
@@ -124,9 +123,9 @@ uint32_t Scheduler::Core::FindOrAddHost(const Arrival& arrival) {
   if (hosts_.size() == kNoHost - 1) return kNoHost;
   const auto host = static_cast<uint32_t>(hosts_.size());
   if (arrival.url.host.size() <= Host::kMaxInline) {
-    hosts_.emplace_back(arrival.url.host);
+    hosts_.Append(arrival.url.host);
   } else {
-    hosts_.emplace_back(long_names_.emplace_back(arrival.url.host));
+    hosts_.Append(long_names_.emplace_back(arrival.url.host));
   }
   host_index_.Insert(arrival.host_fingerprint, host + 1);
   ranking_.Append();
@@ -188,7 +187,7 @@ void Scheduler::Core::ForgetHostsWithoutUrls(size_t first) {
   while (hosts_.size() > first && hosts_.back().queue.empty()) {
     host_index_.Erase(Fingerprint(hosts_.back().name()), static_cast<uint32_t>(hosts_.size()));
     if (hosts_.back().name_size > Host::kMaxInline) long_names_.pop_back();
-    hosts_.pop_back();
+    hosts_.RemoveLast();
     ranking_.RemoveLast();
   }
 }
@@ -358,7 +357,7 @@ uint64_t Scheduler::Core::VisitHost(std::string_view name, UrlVisitor visit) con
 }
 
 void Scheduler::Core::VisitHosts(HostVisitor visit) const {
-  for (const Host& host : hosts_) visit(host.name());
+  for (size_t i = 0; i < hosts_.size(); ++i) visit(hosts_[i].name());
 }
 
 uint64_t Scheduler::Core::DropHost(std::string_view name) {
@@ -366,8 +365,8 @@ uint64_t Scheduler::Core::DropHost(std::string_view name) {
 }
 
 void Scheduler::Core::DropAll() {
-  for (Host& host : hosts_) host.queue.Clear(pool_);
-  hosts_ = {};
+  for (size_t i = 0; i < hosts_.size(); ++i) hosts_[i].queue.Clear(pool_);
+  hosts_ = HostTable();
   long_names_ = {};
   host_index_.Clear();
   url_index_.Clear();

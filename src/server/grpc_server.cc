@@ -1,0 +1,72 @@
+#include "server/grpc_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace escalona::server {
+namespace {
+
+// HOST of HOST:PORT, with its colon.
+std::string HostPart(const std::string& address) {
+  return address.substr(0, address.rfind(':') + 1);
+}
+
+void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+  builder.SetMaxSendMessageSize(-1);
+  // Two servers must not share a port unnoticed.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Streams of a client that vanished without a word end some time.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 300'000);
+  // Clients may look after their connections as they like.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions& options,
+                                                              Frontier& frontier,
+                                                              const Clock& clock,
+                                                              Metrics& metrics) {
+  // Before the builder is made: it takes the plugins registered so far.
+  static const bool kPlugins = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  (void)kPlugins;
+  std::unique_ptr<GrpcServer> made(new GrpcServer(frontier, clock, metrics));
+  grpc::ServerBuilder builder;
+  Configure(options, builder);
+  int port = 0;
+  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&made->service_);
+  builder.RegisterService(&made->admin_);
+  made->server_ = builder.BuildAndStart();
+  if (!made->server_ || port == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", options.address,
+                     " for gRPC: the port is in use, or the address is not of this machine"));
+  }
+  made->address_ = absl::StrCat(HostPart(options.address), port);
+  made->service_.SetNode(options.node.empty() ? made->address_ : options.node);
+  return made;
+}
+
+void GrpcServer::Shutdown(absl::Duration patience) {
+  if (!server_) return;
+  // Blocks until all calls are over, and closes the port before that.
+  std::thread closing([&] { server_->Shutdown(absl::ToChronoTime(absl::Now() + patience)); });
+  service_.Drain();
+  closing.join();
+  server_->Wait();
+  server_.reset();
+}
+
+}  // namespace escalona::server

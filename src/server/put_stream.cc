@@ -1,0 +1,197 @@
+#include "server/put_stream.h"
+
+#include <utility>
+
+namespace escalona::server {
+
+void UrlUnit::Parse(const grpc::ByteBuffer& bytes) {
+  constexpr size_t kSmall = 4 << 10;
+  small_ = bytes.Length() <= kSmall;
+  if (!ParseMessage(bytes, item_)) item_.clear_item();
+  put_ = PutOf(item_, metadata_);
+  puts = {&put_, 1};
+  statuses = {&status_, 1};
+}
+
+grpc::ByteBuffer UrlUnit::Ack() const {
+  const std::string& id = item_.id();
+  return EncodeAck(id.empty() ? put_.url : std::string_view(id), status_);
+}
+
+void BatchUnit::Parse(const grpc::ByteBuffer& bytes) {
+  batch_ = google::protobuf::Arena::CreateMessage<urlfrontier::DiscoveredBatch>(&arena_);
+  if (!ParseMessage(bytes, *batch_)) batch_->clear_items();
+  PutsOf(*batch_, metadata_, puts_);
+  statuses_.assign(puts_.size(), PutStatus::kFailed);
+  puts = puts_;
+  statuses = statuses_;
+}
+
+grpc::ByteBuffer BatchUnit::Ack() const { return EncodeBatchAck(batch_->id(), statuses_); }
+
+PutStreams::Place PutStreams::Add(PutStreamBase* stream) {
+  absl::MutexLock lock(&mutex_);
+  metrics_.open_put_streams.Increment();
+  open_.push_front(stream);
+  if (draining_) stream->Drain();
+  return open_.begin();
+}
+
+void PutStreams::Remove(Place place) {
+  absl::MutexLock lock(&mutex_);
+  metrics_.open_put_streams.Decrement();
+  open_.erase(place);
+}
+
+void PutStreams::Drain() {
+  absl::MutexLock lock(&mutex_);
+  draining_ = true;
+  for (PutStreamBase* stream : open_) stream->Drain();
+}
+
+template <class Unit>
+PutStream<Unit>::PutStream(PutWriter& writer, PutStreams& streams)
+    : writer_(writer), streams_(streams) {
+  StartRead(&incoming_);
+  place_ = streams_.Add(this);
+}
+
+template <class Unit>
+typename PutStream<Unit>::Next PutStream<Unit>::Decide() {
+  Next next;
+  if (finished_) return next;
+  const bool may_read = !reads_ended_ && !draining_ && !broken_;
+  if (may_read && !reading_ && in_flight_ < Unit::kMaxInFlight) {
+    next.read = reading_ = starting_read_ = true;
+  }
+  if (broken_) {
+    in_flight_ -= acks_.size();
+    acks_.clear();
+  }
+  if (!writing_ && !acks_.empty()) {
+    std::unique_ptr<Unit> unit = std::move(acks_.front());
+    acks_.pop_front();
+    outgoing_ = unit->Ack();
+    Recycle(std::move(unit));
+    next.write = writing_ = true;
+    next.last = acks_.empty();
+  }
+  // A read that is under way ends by itself when the call is finished.
+  next.finish = finished_ = !may_read && !starting_read_ && !writing_ && with_writer_ == 0;
+  next.unavailable = !reads_ended_ && !broken_;
+  return next;
+}
+
+template <class Unit>
+void PutStream<Unit>::Do(Next next) {
+  if (next.write) {
+    grpc::WriteOptions options;
+    if (!next.last) options.set_buffer_hint();
+    StartWrite(&outgoing_, options);
+  }
+  if (next.finish) {
+    Finish(next.unavailable
+               ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is shutting down")
+               : grpc::Status::OK);
+  }
+  if (next.read) {
+    StartRead(&incoming_);
+    absl::ReleasableMutexLock lock(&mutex_);
+    starting_read_ = false;
+    if (!draining_ && !broken_) return;
+    Proceed(lock);
+  }
+}
+
+template <class Unit>
+void PutStream<Unit>::Proceed(absl::ReleasableMutexLock& lock) {
+  const Next next = Decide();
+  lock.Release();
+  Do(next);
+}
+
+template <class Unit>
+std::unique_ptr<Unit> PutStream<Unit>::NewUnit() {
+  if (kept_.empty()) return std::make_unique<Unit>();
+  std::unique_ptr<Unit> unit = std::move(kept_.back());
+  kept_.pop_back();
+  return unit;
+}
+
+template <class Unit>
+void PutStream<Unit>::Recycle(std::unique_ptr<Unit> unit) {
+  if (unit->is_small() && kept_.size() < Unit::kKept) kept_.push_back(std::move(unit));
+}
+
+template <class Unit>
+void PutStream<Unit>::OnReadDone(bool ok) {
+  std::unique_ptr<Unit> unit;
+  if (ok) {
+    {
+      absl::MutexLock lock(&mutex_);
+      unit = NewUnit();
+    }
+    unit->owner = this;
+    unit->Parse(incoming_);
+    incoming_.Clear();
+  }
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    if (ok) {
+      ++in_flight_;
+      ++with_writer_;
+    } else {
+      reads_ended_ = true;
+    }
+    next = Decide();
+  }
+  // The unit first: as long as the writer has it the stream stays, and reads keep their order.
+  if (unit) writer_.Submit(unit.release());
+  Do(next);
+}
+
+template <class Unit>
+bool PutStream<Unit>::Take(PutUnit* unit) {
+  absl::MutexLock lock(&mutex_);
+  --with_writer_;
+  acks_.emplace_back(static_cast<Unit*>(unit));
+  if (writing_) return false;
+  writing_ = true;  // by SendAcks
+  return true;
+}
+
+template <class Unit>
+void PutStream<Unit>::SendAcks() {
+  absl::ReleasableMutexLock lock(&mutex_);
+  writing_ = false;
+  Proceed(lock);
+}
+
+template <class Unit>
+void PutStream<Unit>::Drain() {
+  absl::ReleasableMutexLock lock(&mutex_);
+  draining_ = true;
+  Proceed(lock);
+}
+
+template <class Unit>
+void PutStream<Unit>::OnWriteDone(bool ok) {
+  absl::ReleasableMutexLock lock(&mutex_);
+  writing_ = false;
+  --in_flight_;
+  broken_ = broken_ || !ok;
+  Proceed(lock);
+}
+
+template <class Unit>
+void PutStream<Unit>::OnDone() {
+  streams_.Remove(place_);
+  delete this;
+}
+
+template class PutStream<UrlUnit>;
+template class PutStream<BatchUnit>;
+
+}  // namespace escalona::server

@@ -1,0 +1,84 @@
+// Collects what arrives on all put streams and puts it together.
+#ifndef ESCALONA_SERVER_PUT_WRITER_H_
+#define ESCALONA_SERVER_PUT_WRITER_H_
+
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "escalona/frontier.h"
+#include "server/metrics.h"
+
+namespace escalona::server {
+
+struct PutUnit;
+
+// Who gets a unit back when it was put.
+class PutOwner {
+ public:
+  // Its statuses are set. True: the caller must call SendAcks(), some time later; until then the
+  // owner stays.
+  virtual bool Take(PutUnit* unit) = 0;
+  virtual void SendAcks() = 0;
+
+ protected:
+  ~PutOwner() = default;
+};
+
+// Some items that are acknowledged together.
+struct PutUnit {
+  std::span<const FrontierPut> puts;
+  std::span<PutStatus> statuses;  // as many
+  PutOwner* owner = nullptr;
+};
+
+// One thread that puts what has come meanwhile in one write, then hands out the acknowledgements:
+// the more arrives, the larger the writes. It sleeps only if nothing has come. A round is short, so
+// that other calls to the frontier get their turn.
+class PutWriter {
+ public:
+  PutWriter(Frontier& frontier, Metrics& metrics);
+  PutWriter(const PutWriter&) = delete;
+  PutWriter& operator=(const PutWriter&) = delete;
+  ~PutWriter();  // when everything submitted has been handed back
+
+  // Thread-safe. The unit belongs to the writer until its owner takes it.
+  void Submit(PutUnit* unit);
+
+ private:
+  static constexpr size_t kRound = 512;  // items
+
+  void Run();
+  void PutAll(std::span<PutUnit* const> units);
+  // Those of the units, which are `items` in all.
+  void PutRound(std::span<PutUnit* const> units, size_t items);
+  void PutLarge(PutUnit& unit);
+  std::vector<PutStatus> Put(std::span<const FrontierPut> items);
+  void Count(const PutUnit& unit);
+  void HandBack(std::span<PutUnit* const> units);
+  void Report(const absl::Status& error);
+
+  Frontier& frontier_;
+  Metrics& metrics_;
+
+  absl::Mutex mutex_;
+  absl::CondVar arrived_;
+  std::vector<PutUnit*> pending_;
+  bool asleep_ = false;
+  bool stopping_ = false;
+
+  // Of the thread.
+  std::vector<PutUnit*> taken_;
+  std::vector<FrontierPut> round_;
+  std::vector<PutOwner*> to_send_;
+  absl::Time next_report_ = absl::InfinitePast();
+  uint64_t unreported_ = 0;
+
+  std::thread thread_;
+};
+
+}  // namespace escalona::server
+
+#endif  // ESCALONA_SERVER_PUT_WRITER_H_

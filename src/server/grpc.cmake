@@ -1,7 +1,6 @@
-# The gRPC side of the server, in the library escalona_grpc.
+# The gRPC side of the server.
 find_package(Protobuf REQUIRED)
 find_package(gRPC REQUIRED)
-find_package(spdlog REQUIRED)
 find_library(PROMETHEUS_CPP_CORE prometheus-cpp-core REQUIRED)  # its CMake package wants more than is used
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
@@ -26,8 +25,9 @@ add_library(escalona_proto STATIC ${proto_sources})
 target_include_directories(escalona_proto SYSTEM PUBLIC ${generated})
 target_link_libraries(escalona_proto PUBLIC gRPC::grpc++ protobuf::libprotobuf)
 
-add_library(escalona_grpc STATIC
-  admin_service.cc frontier_service.cc get_stream.cc grpc_server.cc list_stream.cc metrics.cc
+target_sources(escalona_server PRIVATE
+  admin_service.cc frontier_host.cc frontier_service.cc get_stream.cc grpc_server.cc list_stream.cc metrics.cc
   put_stream.cc put_writer.cc wire.cc)
-target_link_libraries(escalona_grpc PUBLIC escalona_internal escalona_proto spdlog::spdlog
-  absl::synchronization absl::time ${PROMETHEUS_CPP_CORE} PRIVATE gRPC::grpc++_reflection)
+target_link_libraries(escalona_server
+  PUBLIC escalona_proto spdlog::spdlog absl::synchronization absl::time ${PROMETHEUS_CPP_CORE}
+  PRIVATE gRPC::grpc++_reflection)

@@ -1,0 +1,150 @@
+// `escalona serve`: the server.
+//
+// The process is a list of services (server/service.h) around one Router: each service takes what
+// it needs in its constructor and adds its routes there; the ones that take requests come last.
+#include <pthread.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cli/address.h"
+#include "cli/command.h"
+#include "cli/serve_frontier.h"
+#include "cli/units.h"
+#include "cli/version.h"
+#include "server/frontier_host.h"
+#include "server/http_service.h"
+#include "server/router.h"
+#include "server/service.h"
+#include "store/data_directory.h"
+
+namespace escalona::cli {
+namespace {
+
+struct Options {
+  std::string data = "./escalona-data";
+  std::string http = "127.0.0.1:8080";
+  std::string durability = "interval";
+  std::string assoc_memory;
+  FrontierFlags frontier;
+};
+
+// The signals that end the server. Blocked before any thread starts, so that they are taken here
+// and nowhere else.
+sigset_t EndingSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+void WaitForEnd(const sigset_t& signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("{}: stopping", signal == SIGINT ? "SIGINT" : "SIGTERM");
+  // A second one ends the process at once.
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+void LogToStandardError() {
+  auto logger = std::make_shared<spdlog::logger>("escalona",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  spdlog::set_default_logger(std::move(logger));
+}
+
+absl::Status AddHttp(const Options& options, server::Router& router,
+                     server::ServiceList& services) {
+  const auto address = ParseAddress(options.http);
+  if (!address.ok()) {
+    return absl::InvalidArgumentError("--http: " + std::string(address.status().message()));
+  }
+  server::HttpOptions http;
+  http.host = address->host;
+  http.port = address->port;
+  services.Add(std::make_unique<server::HttpService>(http, router));
+  return absl::OkStatus();
+}
+
+// Adds the frontier, whose side of gRPC is added last: see Run.
+absl::StatusOr<server::FrontierHost*> AddFrontier(const Options& options, const std::string& folder,
+                                                  const Clock& clock, server::Router& router,
+                                                  server::ServiceList& services) {
+  const absl::StatusOr<FrontierOptions> frontier =
+      FrontierOptionsOf(options.frontier, options.durability);
+  if (!frontier.ok()) return frontier.status();
+  const bool in_memory = options.frontier.store == "memory";
+  auto host = std::make_unique<server::FrontierHost>(
+      in_memory ? std::nullopt : std::optional<std::string>(folder), *frontier, clock, router);
+  server::FrontierHost* added = host.get();
+  services.Add(std::move(host));
+  return added;
+}
+
+absl::Status Run(Options options) {
+  const sigset_t signals = EndingSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  LogToStandardError();
+  if (absl::Status status = ApplySettings(options.frontier, options.data, options.http);
+      !status.ok()) {
+    return status;
+  }
+  const absl::StatusOr<server::GrpcOptions> grpc = GrpcOptionsOf(options.frontier);
+  if (!grpc.ok()) return grpc.status();
+  spdlog::info("escalona {} (commit {}), data in {}", kVersion, kCommit, options.data);
+  const auto data = store::DataDirectory::Open(options.data);
+  if (!data.ok()) return data.status();
+
+  const SystemClock clock;
+  server::Router router;
+  server::ServiceList services;
+  const auto frontier = AddFrontier(options, data->frontier(), clock, router, services);
+  if (!frontier.ok()) return frontier.status();
+  if (absl::Status status = AddHttp(options, router, services); !status.ok()) return status;
+  services.Add(std::make_unique<server::GrpcService>(*grpc, **frontier));
+  if (absl::Status status = services.Start(); !status.ok()) return status;
+  WaitForEnd(signals);
+  services.Stop();
+  return absl::OkStatus();
+}
+
+int Serve(const Options& options) {
+  const absl::Status done = Run(options);
+  if (done.ok()) return kDone;
+  std::fprintf(stderr, "escalona serve: %s\n", std::string(done.message()).c_str());
+  return kCouldNotBeDone;
+}
+
+}  // namespace
+
+void AddServe(CLI::App& app, int& status) {
+  CLI::App* serve = app.add_subcommand("serve", "Run the server");
+  auto options = std::make_shared<Options>();
+  serve->add_option("--data", options->data, "Folder of the server's state; made if missing")
+      ->capture_default_str();
+  serve->add_option("--http", options->http, "HOST:PORT for HTTP; port 0 is any that is free")
+      ->capture_default_str();
+  serve
+      ->add_option("--durability", options->durability,
+                   "When an association is on disk: sync (when acknowledged), interval (a second "
+                   "later), none (at a checkpoint)")
+      ->check(CLI::IsMember({"sync", "interval", "none"}))
+      ->capture_default_str();
+  serve->add_option("--assoc-memory", options->assoc_memory,
+                    "Memory for associations, such as 4GiB; more than that stays in the store");
+  AddFrontierFlags(*serve, options->frontier);
+  serve->footer(
+      "Log lines go to standard error. SIGINT and SIGTERM stop the server when the requests under "
+      "way are answered; a second one stops it at once.\n"
+      "Exit status: 0 stopped as asked, 2 could not start.");
+  serve->callback([options, &status] { status = Serve(*options); });
+}
+
+}  // namespace escalona::cli

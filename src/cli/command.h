@@ -17,6 +17,7 @@ enum ExitStatus : int {
 // exit status in `status`. Both references outlive the call.
 using AddCommand = void (*)(CLI::App& app, int& status);
 
+void AddClient(CLI::App& app, int& status);
 void AddRun(CLI::App& app, int& status);
 void AddGen(CLI::App& app, int& status);
 void AddPlan(CLI::App& app, int& status);

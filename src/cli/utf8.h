@@ -24,6 +24,15 @@ inline size_t Utf8CharacterSize(std::string_view text) {
   return size;
 }
 
+inline bool IsValidUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t size = Utf8CharacterSize(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 // `text` with each byte that belongs to no character replaced by U+FFFD.
 inline std::string ValidUtf8(std::string_view text) {
   std::string valid;

@@ -1,4 +1,7 @@
+#include <chrono>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -37,24 +40,27 @@ class ListStream final : public Reactor {
   }
 
   void OnWriteDone(bool ok) override {
-    absl::ReleasableMutexLock lock(&mutex_);
+    std::unique_lock lock(mutex_);
     bytes_ -= unread_.front().Length();
     unread_.pop_front();
     writing_ = false;
     gone_ = gone_ || !ok;
+    if (gone_ || bytes_ <= kBufferBytes / 2) room_.notify_one();
     Proceed(lock);
   }
 
   void OnCancel() override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     gone_ = true;
+    room_.notify_one();
   }
 
   void OnDone() override {
     ListStreams& streams = streams_;
     delete this;
-    absl::MutexLock lock(&streams.mutex_);
+    const std::lock_guard lock(streams.mutex_);
     --streams.open_;
+    streams.ended_.notify_one();
   }
 
  private:
@@ -63,7 +69,7 @@ class ListStream final : public Reactor {
   void Walk() {
     const absl::Status walked =
         streams_.frontier_.ListUrls(filter_, [this](const KnownUrl& url) { return Visit(url); });
-    absl::ReleasableMutexLock lock(&mutex_);
+    std::unique_lock lock(mutex_);
     if (status_.ok() && !walked.ok()) status_ = Report("ListURLs", walked);
     walked_ = true;
     Proceed(lock);
@@ -75,23 +81,19 @@ class ListStream final : public Reactor {
       --skip_;
       return true;
     }
-    absl::ReleasableMutexLock lock(&mutex_);
-    if (!WaitForRoom()) return false;
+    std::unique_lock lock(mutex_);
+    if (!WaitForRoom(lock)) return false;
     unread_.push_back(EncodeUrlItem(url));
     bytes_ += unread_.back().Length();
     Proceed(lock);
     return --left_ > 0;
   }
 
-  bool WaitForRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  bool WaitForRoom(std::unique_lock<std::mutex>& lock) {
     const absl::Time deadline = absl::Now() + kPatience;
     while (bytes_ > kBufferBytes && !gone_ && !streams_.draining_ && absl::Now() < deadline) {
-      mutex_.AwaitWithTimeout(absl::Condition(
-                                  +[](ListStream* stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                    return stream->bytes_ <= kBufferBytes / 2 || stream->gone_;
-                                  },
-                                  this),
-                              absl::Milliseconds(200));
+      room_.wait_for(lock, std::chrono::milliseconds(200),
+                     [this] { return bytes_ <= kBufferBytes / 2 || gone_; });
     }
     if (gone_) status_ = grpc::Status::CANCELLED;
     if (streams_.draining_) {
@@ -103,18 +105,18 @@ class ListStream final : public Reactor {
   }
 
   // Starts what comes next and releases the lock; after that the stream may be gone.
-  void Proceed(absl::ReleasableMutexLock& lock) {
+  void Proceed(std::unique_lock<std::mutex>& lock) {
     if (writing_) return;
     if (!gone_ && status_.ok() && !unread_.empty()) {
       writing_ = true;
       const grpc::ByteBuffer& item = unread_.front();
       grpc::WriteOptions options;
       if (unread_.size() > 1) options.set_buffer_hint();
-      lock.Release();
+      lock.unlock();
       StartWrite(&item, options);
     } else if (walked_) {
       const grpc::Status status = status_;
-      lock.Release();
+      lock.unlock();
       Finish(status);
     }
   }
@@ -124,7 +126,8 @@ class ListStream final : public Reactor {
   uint64_t skip_;
   uint64_t left_;
 
-  absl::Mutex mutex_;
+  std::mutex mutex_;
+  std::condition_variable room_;
   std::deque<grpc::ByteBuffer> unread_;
   size_t bytes_ = 0;
   bool writing_ = false;
@@ -134,16 +137,15 @@ class ListStream final : public Reactor {
 };
 
 ListStreams::~ListStreams() {
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(
-      +[](ListStreams* streams) { return streams->open_ == 0; }, this));
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return open_ == 0; });
 }
 
 Reactor* ListStreams::Start(const grpc::ByteBuffer* request) {
   urlfrontier::ListUrlParams params;
   if (!ParseMessage(*request, params)) return new Refusal(Malformed());
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (open_ >= kMaxOpen) {
       return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED,
                           "too many calls of ListURLs are open; try again later"});

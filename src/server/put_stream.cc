@@ -30,7 +30,7 @@ void BatchUnit::Parse(const grpc::ByteBuffer& bytes) {
 grpc::ByteBuffer BatchUnit::Ack() const { return EncodeBatchAck(batch_->id(), statuses_); }
 
 PutStreams::Place PutStreams::Add(PutStreamBase* stream) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   metrics_.open_put_streams.Increment();
   open_.push_front(stream);
   if (draining_) stream->Drain();
@@ -38,13 +38,13 @@ PutStreams::Place PutStreams::Add(PutStreamBase* stream) {
 }
 
 void PutStreams::Remove(Place place) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   metrics_.open_put_streams.Decrement();
   open_.erase(place);
 }
 
 void PutStreams::Drain() {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   draining_ = true;
   for (PutStreamBase* stream : open_) stream->Drain();
 }
@@ -96,7 +96,7 @@ void PutStream<Unit>::Do(Next next) {
   }
   if (next.read) {
     StartRead(&incoming_);
-    absl::ReleasableMutexLock lock(&mutex_);
+    std::unique_lock lock(mutex_);
     starting_read_ = false;
     if (!draining_ && !broken_) return;
     Proceed(lock);
@@ -104,9 +104,9 @@ void PutStream<Unit>::Do(Next next) {
 }
 
 template <class Unit>
-void PutStream<Unit>::Proceed(absl::ReleasableMutexLock& lock) {
+void PutStream<Unit>::Proceed(std::unique_lock<std::mutex>& lock) {
   const Next next = Decide();
-  lock.Release();
+  lock.unlock();
   Do(next);
 }
 
@@ -128,7 +128,7 @@ void PutStream<Unit>::OnReadDone(bool ok) {
   std::unique_ptr<Unit> unit;
   if (ok) {
     {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       unit = NewUnit();
     }
     unit->owner = this;
@@ -137,7 +137,7 @@ void PutStream<Unit>::OnReadDone(bool ok) {
   }
   Next next;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     reading_ = false;
     if (ok) {
       ++in_flight_;
@@ -154,7 +154,7 @@ void PutStream<Unit>::OnReadDone(bool ok) {
 
 template <class Unit>
 bool PutStream<Unit>::Take(PutUnit* unit) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   --with_writer_;
   acks_.emplace_back(static_cast<Unit*>(unit));
   if (writing_) return false;
@@ -164,21 +164,21 @@ bool PutStream<Unit>::Take(PutUnit* unit) {
 
 template <class Unit>
 void PutStream<Unit>::SendAcks() {
-  absl::ReleasableMutexLock lock(&mutex_);
+  std::unique_lock lock(mutex_);
   writing_ = false;
   Proceed(lock);
 }
 
 template <class Unit>
 void PutStream<Unit>::Drain() {
-  absl::ReleasableMutexLock lock(&mutex_);
+  std::unique_lock lock(mutex_);
   draining_ = true;
   Proceed(lock);
 }
 
 template <class Unit>
 void PutStream<Unit>::OnWriteDone(bool ok) {
-  absl::ReleasableMutexLock lock(&mutex_);
+  std::unique_lock lock(mutex_);
   writing_ = false;
   --in_flight_;
   broken_ = broken_ || !ok;

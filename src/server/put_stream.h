@@ -8,10 +8,10 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "server/metrics.h"
 #include "server/put_writer.h"
 #include "server/urlfrontier.pb.h"
@@ -78,7 +78,7 @@ class PutStreams {
 
  private:
   Metrics& metrics_;
-  absl::Mutex mutex_;
+  std::mutex mutex_;
   std::list<PutStreamBase*> open_;
   bool draining_ = false;
 };
@@ -113,12 +113,14 @@ class PutStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::B
     bool finish = false;
     bool unavailable = false;  // finish before the client did
   };
-  Next Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // With the lock held.
+  Next Decide();
   void Do(Next next);
   // Decides, releases the lock and does it; after that the stream may be gone.
-  void Proceed(absl::ReleasableMutexLock& lock);
-  std::unique_ptr<Unit> NewUnit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Recycle(std::unique_ptr<Unit> unit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Proceed(std::unique_lock<std::mutex>& lock);
+  // With the lock held.
+  std::unique_ptr<Unit> NewUnit();
+  void Recycle(std::unique_ptr<Unit> unit);
 
   PutWriter& writer_;
   PutStreams& streams_;
@@ -126,18 +128,18 @@ class PutStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::B
   grpc::ByteBuffer incoming_;
   grpc::ByteBuffer outgoing_;
 
-  absl::Mutex mutex_;
-  std::deque<std::unique_ptr<Unit>> acks_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Unit>> kept_ ABSL_GUARDED_BY(mutex_);
-  size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // read and not yet written
-  size_t with_writer_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = true;
-  bool starting_read_ ABSL_GUARDED_BY(mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool reads_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // nothing can be written any more
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  std::mutex mutex_;  // for all that follows
+  std::deque<std::unique_ptr<Unit>> acks_;
+  std::vector<std::unique_ptr<Unit>> kept_;
+  size_t in_flight_ = 0;  // read and not yet written
+  size_t with_writer_ = 0;
+  bool reading_ = true;
+  bool starting_read_ = false;
+  bool writing_ = false;
+  bool reads_ended_ = false;
+  bool draining_ = false;
+  bool broken_ = false;  // nothing can be written any more
+  bool finished_ = false;
 };
 
 extern template class PutStream<UrlUnit>;

@@ -13,29 +13,29 @@ PutWriter::PutWriter(Frontier& frontier, Metrics& metrics)
 
 PutWriter::~PutWriter() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
-    arrived_.Signal();
+    arrived_.notify_one();
   }
   thread_.join();
 }
 
 void PutWriter::Submit(PutUnit* unit) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   pending_.push_back(unit);
   if (asleep_) {
     asleep_ = false;
-    arrived_.Signal();
+    arrived_.notify_one();
   }
 }
 
 void PutWriter::Run() {
   while (true) {
     {
-      absl::MutexLock lock(&mutex_);
+      std::unique_lock lock(mutex_);
       while (pending_.empty() && !stopping_) {
         asleep_ = true;
-        arrived_.Wait(&mutex_);
+        arrived_.wait(lock);
       }
       asleep_ = false;
       if (pending_.empty()) return;

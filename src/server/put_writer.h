@@ -2,11 +2,12 @@
 #ifndef ESCALONA_SERVER_PUT_WRITER_H_
 #define ESCALONA_SERVER_PUT_WRITER_H_
 
+#include <condition_variable>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "escalona/frontier.h"
 #include "server/metrics.h"
@@ -63,8 +64,8 @@ class PutWriter {
   Frontier& frontier_;
   Metrics& metrics_;
 
-  absl::Mutex mutex_;
-  absl::CondVar arrived_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
   std::vector<PutUnit*> pending_;
   bool asleep_ = false;
   bool stopping_ = false;

@@ -5,10 +5,11 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "escalona/frontier.h"
 #include "server/metrics.h"
@@ -75,7 +76,8 @@ class ListStreams {
 
   const Frontier& frontier_;
   std::atomic<bool> draining_ = false;
-  absl::Mutex mutex_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
   int open_ = 0;
 };
 

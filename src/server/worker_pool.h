@@ -2,13 +2,13 @@
 #ifndef ESCALONA_SERVER_WORKER_POOL_H_
 #define ESCALONA_SERVER_WORKER_POOL_H_
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "absl/synchronization/mutex.h"
 
 namespace escalona::server {
 
@@ -22,34 +22,36 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
   ~WorkerPool() {
     {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
+    posted_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
 
   void Post(std::function<void()> work) {
-    absl::MutexLock lock(&mutex_);
-    work_.push_back(std::move(work));
+    {
+      const std::lock_guard lock(mutex_);
+      work_.push_back(std::move(work));
+    }
+    posted_.notify_one();
   }
 
  private:
   void Run() {
     while (true) {
-      mutex_.LockWhen(absl::Condition(
-          +[](WorkerPool* pool) { return pool->stopping_ || !pool->work_.empty(); }, this));
-      if (work_.empty()) {
-        mutex_.Unlock();
-        return;
-      }
+      std::unique_lock lock(mutex_);
+      posted_.wait(lock, [this] { return stopping_ || !work_.empty(); });
+      if (work_.empty()) return;
       std::function<void()> work = std::move(work_.front());
       work_.pop_front();
-      mutex_.Unlock();
+      lock.unlock();
       work();
     }
   }
 
-  absl::Mutex mutex_;
+  std::mutex mutex_;
+  std::condition_variable posted_;
   std::deque<std::function<void()>> work_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

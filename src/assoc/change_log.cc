@@ -80,6 +80,13 @@ absl::Status ChangeLog::Flush() {
   return options_.enabled ? WriteUpTo(last_, lock) : absl::OkStatus();
 }
 
+absl::StatusOr<uint64_t> ChangeLog::FlushAll() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!options_.enabled) return last_;
+  if (absl::Status status = WriteUpTo(last_, lock); !status.ok()) return status;
+  return committed_;
+}
+
 absl::Status ChangeLog::WriteUpTo(uint64_t number, std::unique_lock<std::mutex>& lock) {
   while (failed_.ok() && committed_ < number) {
     if (writing_) {

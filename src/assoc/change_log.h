@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "store/store.h"
 
 namespace escalona::assoc {
@@ -55,6 +56,9 @@ class ChangeLog {
   absl::Status Commit(uint64_t number);
   // Writes everything appended so far, whatever gather_bytes says.
   absl::Status Flush();
+  // The same; returns the number of the last change written, with which a record ends, so that
+  // Truncate may cut there.
+  absl::StatusOr<uint64_t> FlushAll();
 
   uint64_t last() const;
   // Numbers go on after `number`; before the first Append.

@@ -10,7 +10,7 @@ namespace escalona::server {
 namespace {
 
 constexpr absl::Duration kSyncInterval = absl::Seconds(1);
-constexpr absl::Duration kPatience = absl::Seconds(5);
+constexpr absl::Duration kPatience = absl::Seconds(2);
 
 }  // namespace
 

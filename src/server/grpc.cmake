@@ -27,7 +27,7 @@ target_link_libraries(escalona_proto PUBLIC gRPC::grpc++ protobuf::libprotobuf)
 
 target_sources(escalona_server PRIVATE
   admin_service.cc frontier_host.cc frontier_service.cc get_stream.cc grpc_server.cc list_stream.cc metrics.cc
-  put_stream.cc put_writer.cc wire.cc)
+  put_stream.cc put_writer.cc wakefulness.cc wire.cc)
 target_link_libraries(escalona_server
   PUBLIC escalona_proto spdlog::spdlog absl::synchronization absl::time ${PROMETHEUS_CPP_CORE}
   PRIVATE gRPC::grpc++_reflection)

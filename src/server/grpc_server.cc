@@ -56,11 +56,13 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions&
   }
   made->address_ = absl::StrCat(HostPart(options.address), port);
   made->service_.SetNode(options.node.empty() ? made->address_ : options.node);
+  made->awake_ = std::make_unique<Wakefulness>(*made->server_);
   return made;
 }
 
 void GrpcServer::Shutdown(absl::Duration patience) {
   if (!server_) return;
+  awake_.reset();
   // Blocks until all calls are over, and closes the port before that.
   std::thread closing([&] { server_->Shutdown(absl::ToChronoTime(absl::Now() + patience)); });
   service_.Drain();

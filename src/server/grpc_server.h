@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "server/admin_service.h"
 #include "server/frontier_service.h"
+#include "server/wakefulness.h"
 
 namespace escalona::server {
 
@@ -45,6 +46,7 @@ class GrpcServer {
   AdminService admin_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Wakefulness> awake_;
 };
 
 }  // namespace escalona::server

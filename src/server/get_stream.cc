@@ -96,8 +96,11 @@ void GetStream::Round() {
 
 void GetStream::Write() {
   const grpc::ByteBuffer& url = urls_[written_++];
+  // The first write carries the headers, and is not done before those have left.
+  grpc::WriteOptions options;
+  if (std::exchange(headers_sent_, true)) options.set_buffer_hint();
   if (written_ < urls_.size()) {
-    StartWrite(&url, grpc::WriteOptions().set_buffer_hint());
+    StartWrite(&url, options);
   } else if (more_) {
     StartWrite(&url);
   } else {

@@ -111,7 +111,8 @@ class ListStream final : public Reactor {
       writing_ = true;
       const grpc::ByteBuffer& item = unread_.front();
       grpc::WriteOptions options;
-      if (unread_.size() > 1) options.set_buffer_hint();
+      // The first write carries the headers, and is not done before those have left.
+      if (std::exchange(headers_sent_, true) && unread_.size() > 1) options.set_buffer_hint();
       lock.unlock();
       StartWrite(&item, options);
     } else if (walked_) {
@@ -131,6 +132,7 @@ class ListStream final : public Reactor {
   std::deque<grpc::ByteBuffer> unread_;
   size_t bytes_ = 0;
   bool writing_ = false;
+  bool headers_sent_ = false;
   bool walked_ = false;
   bool gone_ = false;
   grpc::Status status_;

@@ -74,7 +74,8 @@ typename PutStream<Unit>::Next PutStream<Unit>::Decide() {
     outgoing_ = unit->Ack();
     Recycle(std::move(unit));
     next.write = writing_ = true;
-    next.last = acks_.empty();
+    // The first write carries the headers, and is not done before those have left.
+    next.flush = acks_.empty() || !std::exchange(headers_sent_, true);
   }
   // A read that is under way ends by itself when the call is finished.
   next.finish = finished_ = !may_read && !starting_read_ && !writing_ && with_writer_ == 0;
@@ -86,7 +87,7 @@ template <class Unit>
 void PutStream<Unit>::Do(Next next) {
   if (next.write) {
     grpc::WriteOptions options;
-    if (!next.last) options.set_buffer_hint();
+    if (!next.flush) options.set_buffer_hint();
     StartWrite(&outgoing_, options);
   }
   if (next.finish) {

@@ -109,7 +109,7 @@ class PutStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::B
   struct Next {
     bool read = false;
     bool write = false;
-    bool last = false;  // nothing stands behind the written one: let it go out
+    bool flush = false;  // let the written one go out: nothing stands behind it
     bool finish = false;
     bool unavailable = false;  // finish before the client did
   };
@@ -137,6 +137,7 @@ class PutStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::B
   bool starting_read_ = false;
   bool writing_ = false;
   bool reads_ended_ = false;
+  bool headers_sent_ = false;
   bool draining_ = false;
   bool broken_ = false;  // nothing can be written any more
   bool finished_ = false;

@@ -56,6 +56,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions&
   }
   made->address_ = absl::StrCat(HostPart(options.address), port);
   made->service_.SetNode(options.node.empty() ? made->address_ : options.node);
+  for (const char* service : {"urlfrontier.URLFrontier", "escalona.Admin"}) {
+    made->server_->GetHealthCheckService()->SetServingStatus(service, true);
+  }
   made->awake_ = std::make_unique<Wakefulness>(*made->server_);
   return made;
 }

@@ -62,7 +62,8 @@ typename PutStream<Unit>::Next PutStream<Unit>::Decide() {
   if (finished_) return next;
   const bool may_read = !reads_ended_ && !draining_ && !broken_;
   if (may_read && !reading_ && in_flight_ < Unit::kMaxInFlight) {
-    next.read = reading_ = starting_read_ = true;
+    next.read = reading_ = true;
+    ++starting_reads_;
   }
   if (broken_) {
     in_flight_ -= acks_.size();
@@ -78,7 +79,7 @@ typename PutStream<Unit>::Next PutStream<Unit>::Decide() {
     next.flush = acks_.empty() || !std::exchange(headers_sent_, true);
   }
   // A read that is under way ends by itself when the call is finished.
-  next.finish = finished_ = !may_read && !starting_read_ && !writing_ && with_writer_ == 0;
+  next.finish = finished_ = !may_read && starting_reads_ == 0 && !writing_ && with_writer_ == 0;
   next.unavailable = !reads_ended_ && !broken_;
   return next;
 }
@@ -98,9 +99,8 @@ void PutStream<Unit>::Do(Next next) {
   if (next.read) {
     StartRead(&incoming_);
     std::unique_lock lock(mutex_);
-    starting_read_ = false;
-    if (!draining_ && !broken_) return;
-    Proceed(lock);
+    --starting_reads_;
+    if (reads_ended_ || draining_ || broken_) Proceed(lock);
   }
 }
 

@@ -104,7 +104,7 @@ class PutStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::B
   void OnDone() override;
 
  private:
-  // What is to be done once the lock is released. While starting_read_ or writing_ is set, or a
+  // What is to be done once the lock is released. While starting_reads_ or writing_ is set, or a
   // unit is with the writer, the call is not finished and so the stream not deleted.
   struct Next {
     bool read = false;
@@ -134,7 +134,7 @@ class PutStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::B
   size_t in_flight_ = 0;  // read and not yet written
   size_t with_writer_ = 0;
   bool reading_ = true;
-  bool starting_read_ = false;
+  int starting_reads_ = 0;  // the next may be decided on before StartRead has returned
   bool writing_ = false;
   bool reads_ended_ = false;
   bool headers_sent_ = false;

@@ -2,7 +2,11 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <string_view>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +30,32 @@ void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder) {
   // Clients may look after their connections as they like.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+bool Listens(const addrinfo& address) {
+  const int probe = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return false;
+  const bool connected = connect(probe, address.ai_addr, address.ai_addrlen) == 0;
+  close(probe);
+  return connected;
+}
+
+// gRPC closes its port in a thread of its own.
+void WaitForClosedPort(const std::string& address) {
+  const std::string host = HostPart(address);
+  std::string_view name = std::string_view(host).substr(0, host.empty() ? 0 : host.size() - 1);
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(std::string(name).c_str(), address.substr(host.size()).c_str(), &hints, &found) !=
+      0) {
+    return;
+  }
+  const absl::Time deadline = absl::Now() + absl::Milliseconds(500);
+  while (Listens(*found) && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  freeaddrinfo(found);
 }
 
 }  // namespace
@@ -68,6 +98,7 @@ void GrpcServer::Shutdown(absl::Duration patience) {
   awake_.reset();
   // Blocks until all calls are over, and closes the port before that.
   std::thread closing([&] { server_->Shutdown(absl::ToChronoTime(absl::Now() + patience)); });
+  WaitForClosedPort(address_);
   service_.Drain();
   closing.join();
   server_->Wait();

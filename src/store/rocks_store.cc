@@ -1,11 +1,15 @@
 // The store on RocksDB.
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <atomic>
+#include <cstdarg>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -30,6 +34,14 @@ const std::string& LastKey() {
   static const std::string* const last = new std::string(4096, '\xFF');
   return *last;
 }
+
+// RocksDB's own log of what it does would stand in the same folder, and Debian's RocksDB, which has
+// its assertions on, ends the process when that file cannot be written: on a full disk.
+class NoLog : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
 
 class RocksStore : public Store {
  public:
@@ -67,7 +79,9 @@ class RocksStore : public Store {
     if (!status.ok()) return StatusOf(status);
     rocksdb::WriteOptions options;
     options.sync = reach == Reach::kDisk;
-    return StatusOf(db_->Write(options, &changes));
+    const rocksdb::Status written = db_->Write(options, &changes);
+    failing_.store(!written.ok(), std::memory_order_relaxed);
+    return StatusOf(written);
   }
 
   absl::Status Scan(std::string_view begin, std::string_view end,
@@ -115,7 +129,14 @@ class RocksStore : public Store {
     return absl::OkStatus();
   }
 
-  absl::Status Sync() override { return StatusOf(db_->SyncWAL()); }
+  absl::Status Sync() override {
+    // Debian's RocksDB has its assertions on, and ends the process if a log is synced whose last
+    // write failed.
+    if (failing_.load(std::memory_order_relaxed)) {
+      return absl::UnavailableError("store: the last write failed; there is nothing to sync");
+    }
+    return StatusOf(db_->SyncWAL());
+  }
 
   uint64_t Bytes() override {
     uint64_t tables = 0;
@@ -133,6 +154,7 @@ class RocksStore : public Store {
 
  private:
   std::unique_ptr<rocksdb::DB> db_;
+  std::atomic<bool> failing_ = false;  // the last write failed
 };
 
 }  // namespace
@@ -144,7 +166,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
   rocks.write_buffer_size = options.write_buffer_bytes;
   // Ids do not compress.
   rocks.compression = options.compress ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
-  rocks.keep_log_file_num = 2;
+  rocks.info_log = std::make_shared<NoLog>();
   rocks.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(options.cache_bytes);

@@ -1,0 +1,152 @@
+"""`escalona client`: every command against a server, its files, its messages, its exit status."""
+import gzip
+import json
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+from frontier_server import ESCALONA, Server, WireTest, pb
+
+
+class ClientTest(WireTest):
+    def client(self, *words, text=None, status=0):
+        done = subprocess.run([ESCALONA, "client", *words, "--server", self.server.address], input=text,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.error = done.stderr
+        return done.stdout
+
+    def lines(self, *words, **named):
+        return self.client(*words, **named).splitlines()
+
+    def test_put_get_and_look(self):
+        self.client("put", "-", text="# seeds\nhttp://a.com/1\n\n  http://b.com/1\r\nhttp://a.com/1\n")
+        self.assertIn("2 OK, 1 SKIPPED, 0 FAIL", self.error)
+        self.assertEqual(self.lines("queues"), ["a.com", "b.com"])
+        self.assertEqual(self.lines("crawls"), ["DEFAULT"])
+        self.assertEqual(self.lines("nodes"), [self.server.address])
+        self.assertEqual(self.lines("get", "-q", "5", "-l", "600s"), ["http://a.com/1", "http://b.com/1"])
+        self.assertEqual(self.lines("get", "-q", "5"), [])
+        self.assertEqual(self.lines("stats"), ["crawl          DEFAULT", "scheduled      2", "leased         2",
+                                               "completed      0", "active_queues  2", "queues         2"])
+        self.assertEqual(json.loads(self.client("stats", "--json", "-k", "a.com"))["size"], "1")
+        self.assertEqual(self.client("count"), "2\n")
+        self.assertEqual(self.client("count", "-f", "A.COM", "-i"), "1\n")
+        self.assertTrue(self.lines("urls", "-k", "b.com")[0].startswith("http://b.com/1;20"))
+        self.assertIn("reason  somebody has leased it", self.client("explain", "http://a.com/1"))
+        self.assertIn("it is not known", self.client("explain", "http://a.com/2"))
+
+    def test_items_as_json(self):
+        item = {"known": {"info": {"url": "http://a.com/", "metadata": {"m": {"values": ["v"]}}}, "refetchableFromDate": "4000000000"}}
+        old_names = {"known": {"info": {"url": "http://b.com/", "crawlID": "x"}, "refetchable_from_date": 4000000000}}
+        self.client("put", "-c", "c", "-", text=json.dumps(item) + "\n" + json.dumps(old_names))
+        found = json.loads(self.client("status", "http://a.com/", "-c", "c", "--json"))
+        self.assertEqual(found["known"]["info"]["metadata"], {"m": {"values": ["v"]}})
+        self.assertEqual(found["known"]["refetchableFromDate"], "4000000000")
+        self.assertIn("2096-10-02T07:06:40Z", self.client("status", "http://b.com/", "-c", "x"))
+
+    def test_bad_lines_are_named_and_the_rest_goes_on(self):
+        self.client("put", "-", "--strict", text='http://a.com/\n{"known":\n{}\nhttp://b.com/\n', status=1)
+        self.assertIn("-:2: no URLItem in JSON", self.error)
+        self.assertIn('-:3: a URLItem must have "discovered" or "known"', self.error)
+        self.assertIn("2 OK", self.error)
+
+    def test_batches(self):
+        urls = "".join(f"http://h{i % 7}.com/{i}\n" for i in range(1000))
+        self.client("put", "-b", "64", "-", text=urls)
+        self.assertIn("1000 OK, 0 SKIPPED, 0 FAIL", self.error)
+        self.client("put", "-b", "64", "-", text=urls)
+        self.assertIn("0 OK, 1000 SKIPPED", self.error)
+
+    def test_dump_and_load(self):
+        self.client("put", "-c", "one", "-", text="".join(f"http://a.com/{i}\n" for i in range(150)))
+        self.client("put", "-c", "two", "-", text='{"known":{"info":{"url":"http://b.com/","metadata":{"k":{"values":["ü"]}}}}}\nhttp://c.com/\n')
+        with tempfile.TemporaryDirectory() as folder:
+            plain, packed = pathlib.Path(folder) / "all.jsonl", pathlib.Path(folder) / "all.jsonl.gz"
+            self.client("dump", "-o", str(plain))
+            self.client("dump", "-o", str(packed))
+            self.assertEqual(gzip.decompress(packed.read_bytes()), plain.read_bytes())
+            items = [json.loads(line) for line in plain.read_text().splitlines()]
+            self.assertEqual(len(items), 152)
+            self.assertTrue(all("known" in item and "creationDate" in item for item in items))
+            self.assertEqual(len(self.lines("dump", "-c", "two")), 2)
+            for crawl in ("one", "two"):
+                self.client("delete-crawl", crawl)
+            self.client("load", str(packed))
+            self.assertIn("152 OK", self.error)
+            again = pathlib.Path(folder) / "again.jsonl"
+            self.client("dump", "-o", str(again))
+            strip = lambda path: sorted(json.dumps({**json.loads(line), "creationDate": 0}, sort_keys=True)
+                                        for line in path.read_text().splitlines())
+            self.assertEqual(strip(again), strip(plain))
+
+    def test_control(self):
+        self.client("put", "-", text="http://a.com/1\nhttp://a.com/2\nhttp://b.com/1\n")
+        self.assertEqual(self.client("active"), "true\n")
+        self.client("active", "false")
+        self.assertEqual((self.client("active"), self.client("get")), ("false\n", ""))
+        self.client("active", "true")
+        self.client("block", "a.com", "1h")
+        self.assertEqual(self.lines("get", "-q", "5"), ["http://b.com/1"])
+        self.assertEqual((self.lines("queues"), self.lines("queues", "-a")), (["b.com"], ["a.com", "b.com"]))
+        self.client("block", "a.com", "--until", "2099-01-31T12:00:00Z")
+        self.assertEqual(self.lines("get", "-q", "5"), [])
+        self.client("block", "a.com", "0")
+        self.client("limit", "a.com", "1")
+        self.client("delay", "100s", "-k", "a.com")
+        self.assertEqual(self.lines("get", "-q", "5"), ["http://a.com/1"])
+        self.client("delay", "2s")
+        self.client("delay", "0")
+        self.client("log-level", "debug")
+        self.client("log-level", "info")
+        self.client("strategy", "best-first", "-c", "x")
+        self.client("address", "a.com", "192.0.2.1")
+        self.assertEqual(self.client("delete-queue", "a.com"), "2\n")
+        time.sleep(1.05)
+        self.assertEqual(self.client("purge", "--days", "0"), "1\n")
+        self.assertEqual(self.client("delete-crawl", "DEFAULT"), "0\n")
+
+    def test_tokens(self):
+        self.client("put", "-", text="http://a.com/1\n")
+        got = json.loads(self.client("get", "--json", "--tokens"))
+        self.assertIn("escalona-lease", got["metadata"])
+        self.client("put", "-", text=json.dumps({"known": {"info": got}}))
+        self.assertIn("1 OK", self.error)
+        self.client("put", "-", text=json.dumps({"known": {"info": got}}))
+        self.assertIn("0 OK, 1 SKIPPED", self.error)
+
+    def test_mistakes(self):
+        self.client("status", "http://a.com/", status=2)
+        self.assertIn("escalona client status: ", self.error)
+        self.client("limit", "nobody.com", "5", status=2)
+        self.client("delay", "1.5s", status=2)
+        self.assertIn("whole seconds", self.error)
+        self.client("put", "/no/such/file", status=2)
+        self.assertIn("/no/such/file", self.error)
+        self.client("purge", status=2)
+        self.assertIn("--days", self.error)
+        self.client("dump", "-o", "/no/such/folder/x", status=2)
+
+    def test_nobody_there(self):
+        start = time.time()
+        done = subprocess.run([ESCALONA, "client", "stats", "--server", "127.0.0.1:1"], capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nobody answers at 127.0.0.1:1", done.stderr)
+        self.assertLess(time.time() - start, 10)
+        done = subprocess.run([ESCALONA, "client", "stats", "--server", "nonsense"], capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--server", done.stderr)
+
+    def test_standard_output_that_is_full(self):
+        self.client("put", "-", text="http://a.com/1\n")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([ESCALONA, "client", "dump", "--server", self.server.address], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=30)
+        self.assertEqual(done.returncode, 2)
+
+
+if __name__ == "__main__":
+    del WireTest
+    unittest.main()

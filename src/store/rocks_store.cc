@@ -6,6 +6,7 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,24 @@ const std::string& LastKey() {
   return *last;
 }
 
+// The changes in the order of their keys, those of one key as they were: RocksDB finds the place of
+// a key near the one before much faster than anywhere. With a range among them, as they were.
+std::vector<Batch::Change> InOrder(const Batch& batch) {
+  std::vector<Batch::Change> changes;
+  bool has_range = false;
+  batch.ForEach([&](const Batch::Change& change) {
+    has_range |= change.kind == Batch::Kind::kDeleteRange;
+    changes.push_back(change);
+    return true;
+  });
+  if (!has_range) {
+    std::stable_sort(
+        changes.begin(), changes.end(),
+        [](const Batch::Change& a, const Batch::Change& b) { return a.key < b.key; });
+  }
+  return changes;
+}
+
 class RocksStore : public Store {
  public:
   explicit RocksStore(std::unique_ptr<rocksdb::DB> db) : db_(std::move(db)) {}
@@ -46,7 +65,7 @@ class RocksStore : public Store {
   absl::Status Write(const Batch& batch, Reach reach) override {
     rocksdb::WriteBatch changes(batch.bytes() + 64);
     rocksdb::Status status;
-    batch.ForEach([&](const Batch::Change& change) {
+    for (const Batch::Change& change : InOrder(batch)) {
       switch (change.kind) {
         case Batch::Kind::kPut:
           status = changes.Put(SliceOf(change.key), SliceOf(change.value));
@@ -62,9 +81,8 @@ class RocksStore : public Store {
               change.value.empty() ? rocksdb::Slice(LastKey()) : SliceOf(change.value));
           break;
       }
-      return status.ok();
-    });
-    if (!status.ok()) return StatusOf(status);
+      if (!status.ok()) return StatusOf(status);
+    }
     rocksdb::WriteOptions options;
     options.sync = reach == Reach::kDisk;
     return StatusOf(db_->Write(options, &changes));

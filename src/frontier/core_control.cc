@@ -100,8 +100,14 @@ absl::Status Core::SetStrategy(std::string_view crawl, Strategy strategy, UrlOrd
   store::Batch batch;
   batch.Put(CrawlKey(found->id), Encode(CrawlRecord{found->name, strategy, order}));
   absl::Status written = Write(batch);
-  if (!written.ok()) return written;
   const std::lock_guard<std::mutex> lock(agenda_mutex_);
+  if (!written.ok()) {
+    if (!found->stored && found->objects == 0) {
+      crawls_.erase(found->name);
+      delete found;
+    }
+    return written;
+  }
   found->stored = true;
   found->told_strategy = strategy;
   found->told_order = order;

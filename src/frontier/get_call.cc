@@ -62,6 +62,7 @@ void GetCall::Take(uint32_t most) {
   }
   const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
   core_.agenda_.Advance(now_);
+  last_asked_ = core_.agenda_.last_asked();
   Crawl* crawl = nullptr;
   if (request_.crawl.has_value()) {
     crawl = core_.FindCrawl(crawl_);
@@ -234,6 +235,7 @@ absl::Status GetCall::Serve() {
       queue.freed_due = std::min(queue.freed_due, serving.freed_due);
     }
   }
+  if (!status.ok()) core_.agenda_.SetLastAsked(last_asked_);
   return status;
 }
 

@@ -125,8 +125,8 @@ struct Rates {
 };
 
 // Batches [first, last) on `threads` threads.
-Rates PutRange(Frontier& frontier, uint64_t queues, uint64_t first, uint64_t last,
-               unsigned threads, PutStatus expected) {
+Rates PutRange(Frontier& frontier, uint64_t queues, uint64_t first, uint64_t last, unsigned threads,
+               PutStatus expected) {
   std::vector<std::thread> workers;
   std::vector<double> cpu(threads);
   std::vector<uint64_t> wrong(threads);
@@ -180,19 +180,19 @@ int Put(uint64_t millions, unsigned threads) {
   const uint64_t per_million = 1'000'000 / kBatch;
   Rates first;
   for (uint64_t m = 0; m < millions; ++m) {
-    const Rates rates = PutRange(*frontier, queues, m * per_million, (m + 1) * per_million,
-                                 threads, PutStatus::kOk);
+    const Rates rates = PutRange(*frontier, queues, m * per_million, (m + 1) * per_million, threads,
+                                 PutStatus::kOk);
     if (m == 0) first = rates;
     if (m == 0 || m + 1 == millions || (m + 1) % 5 == 0) {
-      std::printf("new, million %2lu: %8.0f k/s, %8.0f k/s of processor time; to the first %.2f, "
-                  "%.2f; resident %.0f MB\n",
-                  m + 1, rates.wall / 1e3, rates.cpu / 1e3, rates.wall / first.wall,
-                  rates.cpu / first.cpu, ResidentMb());
+      std::printf(
+          "new, million %2lu: %8.0f k/s, %8.0f k/s of processor time; to the first %.2f, "
+          "%.2f; resident %.0f MB\n",
+          m + 1, rates.wall / 1e3, rates.cpu / 1e3, rates.wall / first.wall, rates.cpu / first.cpu,
+          ResidentMb());
       std::fflush(stdout);
     }
   }
-  const Rates known =
-      PutRange(*frontier, queues, 0, per_million, threads, PutStatus::kSkipped);
+  const Rates known = PutRange(*frontier, queues, 0, per_million, threads, PutStatus::kSkipped);
   std::printf("known ones:      %8.0f k/s, %8.0f k/s of processor time\n", known.wall / 1e3,
               known.cpu / 1e3);
   frontier.reset();
@@ -236,9 +236,9 @@ void GetWith(uint64_t waiting, std::vector<double>& medians) {
     clock.Advance(absl::Milliseconds(10));
     std::vector<std::string> urls;
     const Watch watch;
-    const auto got = frontier->Get(
-        {.max_urls_per_queue = 10, .max_queues = 10, .lease = absl::Seconds(1000)},
-        [&](const LeasedUrl& url) { urls.emplace_back(url.url); });
+    const auto got =
+        frontier->Get({.max_urls_per_queue = 10, .max_queues = 10, .lease = absl::Seconds(1000)},
+                      [&](const LeasedUrl& url) { urls.emplace_back(url.url); });
     times.push_back(watch.cpu());
     if (!got.ok() || *got != 100) {
       std::printf("WRONG: %lu URLs\n", got.ok() ? *got : 0);
@@ -252,9 +252,10 @@ void GetWith(uint64_t waiting, std::vector<double>& medians) {
   }
   std::sort(times.begin(), times.end());
   medians.push_back(times[times.size() / 2]);
-  std::printf("get of 10 x 10 with %7lu waiting queues: median %.0f us, 99 of 100 within %.0f us of "
-              "processor time\n",
-              waiting, times[times.size() / 2] * 1e6, times[times.size() * 99 / 100] * 1e6);
+  std::printf(
+      "get of 10 x 10 with %7lu waiting queues: median %.0f us, 99 of 100 within %.0f us of "
+      "processor time\n",
+      waiting, times[times.size() / 2] * 1e6, times[times.size() * 99 / 100] * 1e6);
 }
 
 int Get() {
@@ -294,9 +295,9 @@ int Queues() {
   malloc_trim(0);
   const double closed = used();
   frontier = MustOpen(folder.path(), clock);
-  std::printf("memory per idle queue, after opening: %.0f bytes (%.0f MB, %.0f MB before, %.0f closed)\n",
-              (used() - before) / static_cast<double>(count), used() / 1e6, before / 1e6,
-              closed / 1e6);
+  std::printf(
+      "memory per idle queue, after opening: %.0f bytes (%.0f MB, %.0f MB before, %.0f closed)\n",
+      (used() - before) / static_cast<double>(count), used() / 1e6, before / 1e6, closed / 1e6);
   return 0;
 }
 
@@ -315,13 +316,14 @@ int Restart(uint64_t millions) {
   const Watch watch;
   auto frontier = MustOpen(folder.path(), clock);
   const double opened = watch.wall();
-  const auto got = frontier->Get({.max_urls_per_queue = 10, .max_queues = 10},
-                                 [](const LeasedUrl&) {});
+  const auto got =
+      frontier->Get({.max_urls_per_queue = 10, .max_queues = 10}, [](const LeasedUrl&) {});
   const double served = watch.wall();
   const FrontierStats stats = frontier->Stats(std::nullopt, std::nullopt);
-  std::printf("after kill -9 with %lu URLs in %lu queues: open in %.2f s (%.2f s of this thread), "
-              "%lu URLs served after %.2f s\n",
-              stats.scheduled, stats.queues, opened, watch.cpu(), got.ok() ? *got : 0, served);
+  std::printf(
+      "after kill -9 with %lu URLs in %lu queues: open in %.2f s (%.2f s of this thread), "
+      "%lu URLs served after %.2f s\n",
+      stats.scheduled, stats.queues, opened, watch.cpu(), got.ok() ? *got : 0, served);
   return 0;
 }
 

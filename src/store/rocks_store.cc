@@ -43,9 +43,8 @@ std::vector<Batch::Change> InOrder(const Batch& batch) {
     return true;
   });
   if (!has_range) {
-    std::stable_sort(
-        changes.begin(), changes.end(),
-        [](const Batch::Change& a, const Batch::Change& b) { return a.key < b.key; });
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Batch::Change& a, const Batch::Change& b) { return a.key < b.key; });
   }
   return changes;
 }

@@ -56,10 +56,8 @@ class FrontierFixture : public ::testing::TestWithParam<bool> {
     return Put({.url = url, .key = key});
   }
   PutStatus Schedule(std::string_view url, int64_t date, std::string_view key = {}) {
-    return Put({.url = url,
-                .key = key,
-                .kind = PutKind::kScheduled,
-                .date = absl::FromUnixSeconds(date)});
+    return Put(
+        {.url = url, .key = key, .kind = PutKind::kScheduled, .date = absl::FromUnixSeconds(date)});
   }
   PutStatus Complete(std::string_view url, std::string_view key = {}) {
     return Put({.url = url, .key = key, .kind = PutKind::kCompleted});

@@ -84,8 +84,7 @@ class World {
       return;
     }
     if (kind_ == Kind::kFlaky) {
-      frontier_ =
-          *frontier::Core::Open(std::make_unique<FlakyStore>(failures_), options_, clock_);
+      frontier_ = *frontier::Core::Open(std::make_unique<FlakyStore>(failures_), options_, clock_);
       return;
     }
     frontier_.reset();

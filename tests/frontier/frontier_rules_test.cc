@@ -71,8 +71,8 @@ TEST_P(FrontierRules, TheSameUrlUnderTwoKeysOrCrawlsIsTwoRecords) {
 
 TEST_P(FrontierRules, AnyBytesStandInKeysAndCrawls) {
   Open();
-  const std::vector<std::string> names = {"_", "%5F", "a_b", "a", "a.", "a%", "a-b",
-                                          std::string("a\0b", 3), "\xFF\xFF", "\xC3\xA9"};
+  const std::vector<std::string> names = {
+      "_", "%5F", "a_b", "a", "a.", "a%", "a-b", std::string("a\0b", 3), "\xFF\xFF", "\xC3\xA9"};
   for (const std::string& crawl : names) {
     for (const std::string& key : names) {
       EXPECT_EQ(Put({.url = "u", .key = key, .crawl = crawl}), PutStatus::kOk);
@@ -119,7 +119,7 @@ TEST_P(FrontierRules, DiscoveredKnownInAnyStateIsSkippedAndNothingChanges) {
     EXPECT_EQ(Put({.url = url, .metadata = "new"}), PutStatus::kSkipped) << url;
   }
   (void)frontier_->GetUrl("", "", "http://a/scheduled",
-                    [](const KnownUrl& url) { EXPECT_EQ(url.metadata, "old"); });
+                          [](const KnownUrl& url) { EXPECT_EQ(url.metadata, "old"); });
   EXPECT_EQ(Stats().leased, 1);
   EXPECT_EQ(Stats().completed, 1);
 }
@@ -221,9 +221,8 @@ TEST_P(FrontierRules, ItemsOfACallActInTheirOrder) {
       {.url = "http://b/1"},
       {.url = "http://b/1", .kind = PutKind::kCompleted},
   };
-  EXPECT_THAT(frontier_->Put(items),
-              ElementsAre(PutStatus::kOk, PutStatus::kSkipped, PutStatus::kOk, PutStatus::kOk,
-                          PutStatus::kOk));
+  EXPECT_THAT(frontier_->Put(items), ElementsAre(PutStatus::kOk, PutStatus::kSkipped,
+                                                 PutStatus::kOk, PutStatus::kOk, PutStatus::kOk));
   EXPECT_THAT(GetAll(9), ElementsAre("http://a/1"));
 }
 
@@ -377,13 +376,13 @@ TEST_P(FrontierRules, OldestDateFirstThenByTheBytesOfTheUrl) {
 TEST_P(FrontierRules, ByDepthDiscoveredUrlsComeFirstByDepthAndArrivalThenDates) {
   Open({.url_order = UrlOrder::kDepth});
   Schedule("http://a/dated", 1);
-  for (const char* url : {"http://a/x/y/z", "http://a/b", "http://a/a", "http://a/", "http://a/p/q"}) {
+  for (const char* url :
+       {"http://a/x/y/z", "http://a/b", "http://a/a", "http://a/", "http://a/p/q"}) {
     Discover(url);
   }
   Reopen();
-  EXPECT_THAT(GetAll(9),
-              ElementsAre("http://a/", "http://a/b", "http://a/a", "http://a/p/q",
-                          "http://a/x/y/z", "http://a/dated"));
+  EXPECT_THAT(GetAll(9), ElementsAre("http://a/", "http://a/b", "http://a/a", "http://a/p/q",
+                                     "http://a/x/y/z", "http://a/dated"));
 }
 
 TEST_P(FrontierRules, ALeaseEndsAtItsDeadlineAndTheUrlIsServedAgain) {
@@ -457,7 +456,8 @@ TEST_P(FrontierRules, BreadthFirstRotatesNeverServedOnesFirst) {
     for (int i = 0; i < 3; ++i) Discover("http://" + std::string(host) + "/" + std::to_string(i));
   }
   const GetRequest two = {.max_urls_per_queue = 3, .max_queues = 2};
-  EXPECT_THAT(Get({.max_urls_per_queue = 1, .max_queues = 2}), ElementsAre("http://c/0", "http://a/0"));
+  EXPECT_THAT(Get({.max_urls_per_queue = 1, .max_queues = 2}),
+              ElementsAre("http://c/0", "http://a/0"));
   Discover("http://d/0");
   Reopen();
   EXPECT_THAT(Get({.max_urls_per_queue = 2, .max_queues = 3}),
@@ -497,7 +497,7 @@ TEST_P(FrontierRules, WithoutACrawlAllAreAskedInTurn) {
   std::vector<std::string> crawls;
   for (int i = 0; i < 3; ++i) {
     (void)frontier_->Get({.max_urls_per_queue = 1, .max_queues = 2},
-                   [&](const LeasedUrl& url) { crawls.emplace_back(url.crawl); });
+                         [&](const LeasedUrl& url) { crawls.emplace_back(url.crawl); });
   }
   EXPECT_THAT(crawls, ElementsAre("x", "y", "z", "x", "y", "z"));
 }

@@ -9,6 +9,7 @@
 
 #include "escalona/frontier.h"
 #include "flaky_store.h"
+#include "frontier/check.h"
 #include "frontier/core.h"
 #include "frontier_fixture.h"
 #include "frontier_model.h"
@@ -87,7 +88,14 @@ class World {
       frontier_ = *frontier::Core::Open(std::make_unique<FlakyStore>(failures_), options_, clock_);
       return;
     }
+    const bool was_open = frontier_ != nullptr;
     frontier_.reset();
+    if (was_open) {
+      const auto store = *store::OpenRocksStore(folder_.path());
+      const auto counts =
+          frontier::CheckStore(*store, [](const std::string& what) { ADD_FAILURE() << what; });
+      ASSERT_TRUE(counts.ok()) << counts.status();
+    }
     auto opened = Frontier::Open(folder_.path(), options_, clock_);
     ASSERT_TRUE(opened.ok()) << opened.status();
     frontier_ = *std::move(opened);

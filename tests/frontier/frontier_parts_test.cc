@@ -115,7 +115,7 @@ TEST(WaitingHeapTest, KnowsTheEarliest) {
     size_t count = 0;
     for (const Waiter& one : waiters) {
       if (one.heap_place == Waiter::kNowhere) continue;
-      earliest = std::min(earliest, one.wake);
+      earliest = std::min(earliest, heap.WakeOf(one));
       ++count;
     }
     ASSERT_EQ(heap.empty(), count == 0);

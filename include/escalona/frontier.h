@@ -103,8 +103,8 @@ struct LeasedUrl {  // the views are valid while the visitor runs
 struct GetRequest {
   uint32_t max_urls_per_queue = 1;           // 0: no limit
   uint32_t max_queues = 0;                   // 0: no limit
-  std::optional<std::string> key;            // only this queue (of `crawl`, which then is needed)
-  std::optional<std::string> crawl;          // only this crawl; without: all crawls in turn
+  std::optional<std::string> key = {};       // only this queue (of `crawl`, which then is needed)
+  std::optional<std::string> crawl = {};     // only this crawl; without: all crawls in turn
   absl::Duration lease = absl::Seconds(30);  // zero or less: 30 s
 };
 
@@ -130,10 +130,10 @@ struct FrontierStats {
 };
 
 struct UrlFilter {
-  std::optional<std::string> key;  // of one queue only
-  std::string crawl;               // empty or blank: kDefaultCrawl
-  std::string text;                // a part of the URL; empty: every URL
-  bool ignore_case = false;        // of ASCII letters
+  std::optional<std::string> key = {};  // of one queue only
+  std::string crawl = {};               // empty or blank: kDefaultCrawl
+  std::string text = {};                // a part of the URL; empty: every URL
+  bool ignore_case = false;             // of ASCII letters
 };
 
 // Why a URL is not served now, and when it could be at the earliest, if nothing is put meanwhile.

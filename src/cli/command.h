@@ -25,6 +25,7 @@ void AddEstimate(CLI::App& app, int& status);
 void AddUrl(CLI::App& app, int& status);
 void AddSimulate(CLI::App& app, int& status);
 void AddServe(CLI::App& app, int& status);
+void AddStore(CLI::App& app, int& status);
 
 }  // namespace escalona::cli
 

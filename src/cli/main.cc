@@ -13,8 +13,8 @@
 namespace escalona::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddRun,      AddGen,      AddUrl,   AddPlan,
-                                    AddEstimate, AddSimulate, AddServe, AddClient};
+constexpr AddCommand kCommands[] = {AddRun,      AddGen,   AddUrl,    AddPlan, AddEstimate,
+                                    AddSimulate, AddServe, AddClient, AddStore};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names = {"help"};

@@ -98,7 +98,7 @@ void Agenda::MakeReady(Queue& queue, int64_t now) {
 }
 
 void Agenda::Wait(Queue& queue, int64_t wake, int64_t now) {
-  if (queue.heap_place != Waiter::kNowhere && queue.wake == wake) return;
+  if (queue.heap_place != Waiter::kNowhere && waiting_.WakeOf(queue) == wake) return;
   Detach(queue, now);
   waiting_.Insert(queue, wake);
 }
@@ -189,7 +189,7 @@ void Agenda::Remove(Queue& queue, int64_t now) {
 void Agenda::FreeIfUnused(Queue* queue) {
   if (!queue->dead || queue->references > 0) return;
   Crawl* const crawl = queue->crawl;
-  delete queue;
+  Queue::Delete(queue);
   if (--crawl->objects == 0 && crawl->dead) delete crawl;
 }
 

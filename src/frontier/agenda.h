@@ -74,6 +74,9 @@ class Agenda {
   // The next queue of the crawl (null: of all in turn) that may be served to a request with this
   // gate; null if there is none. It is taken, and no other of its group is, until Release.
   Queue* Take(Crawl* crawl, uint32_t gate, int64_t now);
+  // Which crawl was asked last, to go back to when nothing came of it.
+  uint32_t last_asked() const { return last_asked_; }
+  void SetLastAsked(uint32_t crawl) { last_asked_ = crawl; }
   bool TakeThis(Queue& queue, uint32_t gate, int64_t now);
   // A queue that was taken may still be served: nothing came in between.
   bool Confirm(const Queue& queue, uint32_t gate, int64_t now) const;

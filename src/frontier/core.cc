@@ -115,8 +115,7 @@ Queue* Core::FindOrAdd(const QueueName& name) {
   Stripe& stripe = stripes_[StripeOf(name)];
   const auto found = stripe.queues.find(name);
   if (found != stripe.queues.end()) return *found;
-  auto* const queue = new Queue;
-  queue->key = name.key;
+  Queue* const queue = Queue::New(name.key);
   {
     const std::lock_guard<std::mutex> lock(agenda_mutex_);
     queue->crawl = FindOrAddCrawl(name.crawl);
@@ -144,11 +143,11 @@ std::string Core::GroupName(const Queue& queue) const {
     case PolitenessGroup::kQueue:
       return {};
     case PolitenessGroup::kDomain:
-      return DomainOf(queue.key);
+      return DomainOf(queue.key());
     case PolitenessGroup::kIp:
       break;
   }
-  std::string address = NormalAddress(queue.key);
+  std::string address = NormalAddress(queue.key());
   if (address.empty() && queue.address != nullptr) address = NormalAddress(*queue.address);
   return address;
 }
@@ -168,7 +167,7 @@ void Core::AppendQueue(const Queue& queue, const QueueRecord& record, store::Bat
   key.clear();
   value.clear();
   AppendQueueKey(Kind::kQueue, queue.Id(), key);
-  Encode(record, queue.key, queue.address == nullptr ? "" : *queue.address, value);
+  Encode(record, queue.key(), queue.address == nullptr ? "" : *queue.address, value);
   batch.Put(key, value);
 }
 
@@ -181,7 +180,7 @@ absl::StatusOr<std::optional<UrlRecord>> Core::ReadUrl(const Queue& queue,
   if (!value.ok()) return value.status();
   if (!value->has_value()) return std::optional<UrlRecord>();
   UrlRecord record;
-  if (!Decode(**value, record)) return Damaged("a URL record of queue " + queue.key);
+  if (!Decode(**value, record)) return Damaged("a URL record of queue " + std::string(queue.key()));
   return std::optional<UrlRecord>(record);
 }
 
@@ -192,7 +191,7 @@ void Core::LowerHead(Queue& queue) {
     if (lease.live) continue;
     place.clear();
     AppendPlace(lease.url.place, place);
-    if (place < queue.head) queue.head = place;
+    if (place < queue.head()) queue.SetHead(place);
   }
 }
 
@@ -214,7 +213,7 @@ absl::StatusOr<int64_t> Core::FirstDate(const Queue& queue, UrlClass cls,
           UrlRecord record;
           std::string_view metadata;
           if (!DecodePlaceKey(key, parts) || !DecodeEntry(value, record.created, metadata)) {
-            damage = Damaged("the schedule of queue " + queue.key);
+            damage = Damaged("the schedule of queue " + std::string(queue.key()));
             return false;
           }
           record.place = parts.place;
@@ -243,7 +242,7 @@ void Core::FindNextDue(Queue& queue, int64_t now) {
   record.next_due = kNever;
   for (const UrlClass cls : {UrlClass::kDepth, UrlClass::kDate}) {
     if (cls == UrlClass::kDepth && record.arrivals == 0) continue;
-    const absl::StatusOr<int64_t> date = FirstDate(queue, cls, queue.head);
+    const absl::StatusOr<int64_t> date = FirstDate(queue, cls, queue.head());
     if (!date.ok()) return;  // what is kept is not wrong, only early
     record.next_due = std::min(record.next_due, *date);
   }

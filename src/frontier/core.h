@@ -88,7 +88,7 @@ class Core final : public Frontier {
                         absl::string_view(name.key.data(), name.key.size()));
     }
   };
-  static QueueName NameOf(const Queue* queue) { return {queue->crawl->name, queue->key}; }
+  static QueueName NameOf(const Queue* queue) { return {queue->crawl->name, queue->key()}; }
   static QueueName NameOf(const QueueName& name) { return name; }
   struct NameHash {
     using is_transparent = void;

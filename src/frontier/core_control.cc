@@ -43,11 +43,11 @@ absl::Status Core::Tell(std::string_view crawl, std::string_view key, bool must_
   std::string next_address = queue->address == nullptr ? "" : *queue->address;
   if (address.has_value()) next_address = *address;
   std::string value;
-  Encode(record, queue->known ? queue->key : std::string_view(), next_address, value);
+  Encode(record, queue->known ? queue->key() : std::string_view(), next_address, value);
   store::Batch batch;
   if (!queue->crawl->stored) AppendCrawl(*queue->crawl, batch);
   batch.Put(
-      queue->known ? QueueKey(Kind::kQueue, queue->Id()) : ToldKey(queue->crawl->id, queue->key),
+      queue->known ? QueueKey(Kind::kQueue, queue->Id()) : ToldKey(queue->crawl->id, queue->key()),
       value);
   absl::Status written = Write(batch);
   if (!written.ok()) {
@@ -100,8 +100,14 @@ absl::Status Core::SetStrategy(std::string_view crawl, Strategy strategy, UrlOrd
   store::Batch batch;
   batch.Put(CrawlKey(found->id), Encode(CrawlRecord{found->name, strategy, order}));
   absl::Status written = Write(batch);
-  if (!written.ok()) return written;
   const std::lock_guard<std::mutex> lock(agenda_mutex_);
+  if (!written.ok()) {
+    if (!found->stored && found->objects == 0) {
+      crawls_.erase(found->name);
+      delete found;
+    }
+    return written;
+  }
   found->stored = true;
   found->told_strategy = strategy;
   found->told_order = order;
@@ -122,7 +128,7 @@ absl::StatusOr<uint64_t> Core::DeleteQueue(std::string_view crawl, std::string_v
       batch.DeletePrefix(QueueKey(kind, queue->Id()));
     }
   } else {
-    batch.Delete(ToldKey(queue->crawl->id, queue->key));
+    batch.Delete(ToldKey(queue->crawl->id, queue->key()));
   }
   const absl::Status written = Write(batch);
   if (!written.ok()) return written;
@@ -192,7 +198,7 @@ absl::StatusOr<uint64_t> Core::PurgeSome(const QueueName& name, int64_t before, 
         int64_t created = 0;
         std::string_view metadata;
         if (!DecodePlaceKey(key, parts) || !DecodeEntry(value, created, metadata)) {
-          damage = Damaged("the schedule of queue " + queue->key);
+          damage = Damaged("the schedule of queue " + std::string(queue->key()));
           return false;
         }
         ++seen;

@@ -54,7 +54,7 @@ std::vector<std::string> Core::ListQueues(std::string_view crawl, bool inactive,
       const QueueRecord& record = queue->record;
       if (!inactive && (record.scheduled == 0 || record.blocked_until >= now)) continue;
       if (count++ < start) continue;
-      if (keys.size() < limit) keys.push_back(queue->key);
+      if (keys.size() < limit) keys.emplace_back(queue->key());
       if (keys.size() == limit && total == nullptr) break;
     }
   }
@@ -118,7 +118,8 @@ absl::Status Core::GetUrl(std::string_view crawl, std::string_view key, std::str
     AppendPlace((*record)->place, place);
     absl::StatusOr<std::optional<std::string>> entry = store_->Get(place.append(url));
     if (!entry.ok()) return entry.status();
-    if (!entry->has_value()) return Damaged("a URL of queue " + queue->key + " has no entry");
+    if (!entry->has_value())
+      return Damaged("a URL of queue " + std::string(queue->key()) + " has no entry");
     value = **std::move(entry);
     const std::lock_guard<std::mutex> lock(agenda_mutex_);
     agenda_.Advance(NowMillis());
@@ -261,7 +262,7 @@ absl::StatusOr<Explanation> Core::Explain(std::string_view crawl, std::string_vi
       static_cast<size_t>(std::count_if(leases.begin(), leases.end(),
                                         [](const auto& lease) { return lease.second.live; }));
   const absl::Status read = store_->ScanFirst(
-      QueueKey(Kind::kPlace, queue->Id()).append(head_holds ? queue->head : ""), end,
+      QueueKey(Kind::kPlace, queue->Id()).append(head_holds ? queue->head() : ""), end,
       kCountedUpTo + leases.size(), [&](std::string_view place, std::string_view) {
         const std::string_view other = place.substr(kQueuePrefixBytes + kPlaceBytes);
         const auto lease = leases.find(FingerprintOf(hash_key_, queue->id, other));

@@ -136,11 +136,10 @@ absl::Status Core::LoadQueues() {
         if (crawl == by_id.end()) {
           return Damaged("the crawl of queue " + std::string(name) + " is missing");
         }
-        auto* const queue = new Queue;
+        Queue* const queue = Queue::New(name);
         queue->crawl = crawl->second;
-        queue->key = name;
         if (!stripes_[StripeOf(NameOf(queue))].queues.insert(queue).second) {
-          delete queue;
+          Queue::Delete(queue);
           return Damaged("queue " + std::string(name) + " is twice");
         }
         ++queue->crawl->objects;
@@ -150,7 +149,9 @@ absl::Status Core::LoadQueues() {
         queue->crawl->claimed += record.scheduled + record.completed;
         // Only what discovered URLs left in order of depth stands before the next date.
         if (record.arrivals == 0 && record.next_due != kNever) {
-          AppendPlace({UrlClass::kDate, static_cast<uint64_t>(record.next_due)}, queue->head);
+          std::string head;
+          AppendPlace({UrlClass::kDate, static_cast<uint64_t>(record.next_due)}, head);
+          queue->SetHead(head);
         }
         agenda_.Add(*queue);
         JoinGroup(*queue, 0);

@@ -62,6 +62,7 @@ void GetCall::Take(uint32_t most) {
   }
   const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
   core_.agenda_.Advance(now_);
+  last_asked_ = core_.agenda_.last_asked();
   Crawl* crawl = nullptr;
   if (request_.crawl.has_value()) {
     crawl = core_.FindCrawl(crawl_);
@@ -127,7 +128,7 @@ absl::Status GetCall::ReadSome(Serving& serving, std::string& from, uint64_t wan
         Found found;
         std::string_view metadata;
         if (!DecodePlaceKey(key, parts) || !DecodeEntry(value, found.record.created, metadata)) {
-          damage = Damaged("the schedule of queue " + serving.queue->key);
+          damage = Damaged("the schedule of queue " + std::string(serving.queue->key()));
           return false;
         }
         found.record.place = parts.place;
@@ -159,7 +160,7 @@ absl::Status GetCall::Read(Serving& serving) {
   const uint64_t room =
       std::min<uint64_t>(max_urls_, core_.options_.max_in_process - serving.live_leases);
   serving.record.next_due = kNever;
-  std::string from = serving.queue->head;
+  std::string from(serving.queue->head());
   constexpr uint64_t kMostAtOnce = 4096;
   bool done = false;
   while (!done && serving.found.size() <= room) {
@@ -234,6 +235,7 @@ absl::Status GetCall::Serve() {
       queue.freed_due = std::min(queue.freed_due, serving.freed_due);
     }
   }
+  if (!status.ok()) core_.agenda_.SetLastAsked(last_asked_);
   return status;
 }
 
@@ -246,7 +248,7 @@ void GetCall::Commit(Serving& serving) {
   for (const Found& found : serving.found) {
     core_.agenda_.AddLease(queue, found.url, {found.lease, deadline_, found.record, true});
   }
-  queue.head = std::move(serving.head);
+  queue.SetHead(serving.head);
   core_.agenda_.SetRecord(queue, serving.record);
 }
 
@@ -256,7 +258,7 @@ uint64_t GetCall::HandOut(absl::FunctionRef<void(const LeasedUrl&)> visit) {
     for (const Found& found : serving.found) {
       const std::string_view text = serving.text;
       visit({.url = text.substr(found.begin, found.url_size),
-             .key = serving.queue->key,
+             .key = serving.queue->key(),
              .crawl = serving.queue->crawl->name,
              .metadata = text.substr(found.begin + found.url_size, found.metadata_size),
              .lease = found.lease,

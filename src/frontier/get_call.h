@@ -58,6 +58,7 @@ class GetCall {
   const int64_t deadline_;
   const uint32_t max_urls_;
   std::string crawl_;
+  uint32_t last_asked_ = 0;
   std::vector<Serving> servings_;  // of this round
   std::vector<Queue*> taken_;      // of all rounds
 };

@@ -149,7 +149,7 @@ absl::Status PutCall::FindKnown() {
         if (!value.has_value()) return;
         UrlRecord record;
         if (!Decode(*value, record)) {
-          damage = Damaged("a URL record of queue " + item.queue->key);
+          damage = Damaged("a URL record of queue " + std::string(item.queue->key()));
           return;
         }
         item.state.record = record;
@@ -263,7 +263,7 @@ absl::Status PutCall::Write() {
     if (!touched.changed) continue;
     const Queue& queue = *touched.queue;
     if (!queue.crawl->stored) Core::AppendCrawl(*queue.crawl, batch_);
-    if (queue.told) batch_.Delete(ToldKey(queue.crawl->id, queue.key));
+    if (queue.told) batch_.Delete(ToldKey(queue.crawl->id, queue.key()));
     Core::AppendQueue(queue, touched.record, batch_);
   }
   return batch_.empty() ? absl::OkStatus() : core_.Write(batch_);
@@ -280,7 +280,7 @@ void PutCall::Commit() {
     AppendPlace(*touched.lowest, lowest);
     lowest.append(touched.lowest_url);
     // Of a queue that had nothing scheduled, what was served before need not be passed again.
-    if (queue.record.scheduled == 0 || lowest < queue.head) queue.head = lowest;
+    if (queue.record.scheduled == 0 || lowest < queue.head()) queue.SetHead(lowest);
   }
   {
     const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
@@ -296,7 +296,7 @@ void PutCall::Commit() {
         core_.JoinGroup(queue, now_);
       }
       core_.agenda_.Place(queue, now_);
-      if (touched.record.scheduled == 0) queue.head = std::string();
+      if (touched.record.scheduled == 0) queue.SetHead({});
     }
   }
   for (const Touched& touched : touched_) {

@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
@@ -50,15 +53,34 @@ struct Crawl {
 };
 
 // Guarded by: S the mutex of its stripe, A that of the agenda, S+A both to write and one to read.
+// Its key stands behind it, in the same piece of memory: most memory of a large frontier is queues
+// that have nothing to do.
 struct Queue : ReadyNode, Waiter {
+  static Queue* New(std::string_view key) {
+    void* const memory = ::operator new(sizeof(Queue) + key.size());
+    auto* const queue = new (memory) Queue;
+    queue->key_size = static_cast<uint32_t>(key.size());
+    if (!key.empty()) std::memcpy(static_cast<void*>(queue + 1), key.data(), key.size());
+    return queue;
+  }
+  static void Delete(Queue* queue) {
+    queue->~Queue();
+    ::operator delete(queue);
+  }
+  std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
+
   Crawl* crawl = nullptr;
-  std::string key;
   uint64_t id = 0;                       // S+A
   QueueRecord record;                    // S+A
   std::unique_ptr<std::string> address;  // S+A
-  // S. A place (and URL) in its schedule below which nothing stands that is not leased; empty: the
+  // S. A place (and URL) in its schedule below which nothing stands that is not leased; null: the
   // beginning.
-  std::string head;
+  std::unique_ptr<std::string> head_text;
+  std::string_view head() const { return head_text == nullptr ? std::string_view() : *head_text; }
+  void SetHead(std::string_view head) {
+    head_text = head.empty() ? nullptr : std::make_unique<std::string>(head);
+  }
+  uint32_t key_size = 0;
   uint32_t touched = 0;                // S: of the call that holds the stripe
   std::unique_ptr<LeaseTable> leases;  // A; null: none
   uint32_t live_leases = 0;            // A

@@ -11,7 +11,6 @@ namespace escalona::frontier {
 struct Waiter {
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
-  int64_t wake = 0;
   uint32_t heap_place = kNowhere;
   bool is_group = false;
 };
@@ -22,6 +21,7 @@ class WaitingHeap {
  public:
   bool empty() const { return heap_.empty(); }
   int64_t earliest() const { return heap_.front().wake; }
+  int64_t WakeOf(const Waiter& waiter) const { return heap_[waiter.heap_place].wake; }
   Waiter& front() const { return *heap_.front().waiter; }
   // All of them, in no order.
   std::vector<Waiter*> All() const {
@@ -32,7 +32,6 @@ class WaitingHeap {
   }
 
   void Insert(Waiter& waiter, int64_t wake) {
-    waiter.wake = wake;
     heap_.push_back({wake, &waiter});
     Rise(heap_.size() - 1);
   }

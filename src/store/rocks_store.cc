@@ -4,9 +4,11 @@
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
+#include <rocksdb/perf_level.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdarg>
 #include <memory>
@@ -43,6 +45,23 @@ class NoLog : public rocksdb::Logger {
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
 };
 
+// The changes in the order of their keys, those of one key as they were: RocksDB finds the place of
+// a key near the one before much faster than anywhere. With a range among them, as they were.
+std::vector<Batch::Change> InOrder(const Batch& batch) {
+  std::vector<Batch::Change> changes;
+  bool has_range = false;
+  batch.ForEach([&](const Batch::Change& change) {
+    has_range |= change.kind == Batch::Kind::kDeleteRange;
+    changes.push_back(change);
+    return true;
+  });
+  if (!has_range) {
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Batch::Change& a, const Batch::Change& b) { return a.key < b.key; });
+  }
+  return changes;
+}
+
 class RocksStore : public Store {
  public:
   explicit RocksStore(std::unique_ptr<rocksdb::DB> db) : db_(std::move(db)) {}
@@ -58,7 +77,7 @@ class RocksStore : public Store {
   absl::Status Write(const Batch& batch, Reach reach) override {
     rocksdb::WriteBatch changes(batch.bytes() + 64);
     rocksdb::Status status;
-    batch.ForEach([&](const Batch::Change& change) {
+    for (const Batch::Change& change : InOrder(batch)) {
       switch (change.kind) {
         case Batch::Kind::kPut:
           status = changes.Put(SliceOf(change.key), SliceOf(change.value));
@@ -74,9 +93,11 @@ class RocksStore : public Store {
               change.value.empty() ? rocksdb::Slice(LastKey()) : SliceOf(change.value));
           break;
       }
-      return status.ok();
-    });
-    if (!status.ok()) return StatusOf(status);
+      if (!status.ok()) return StatusOf(status);
+    }
+    // Counting comparisons, which RocksDB does per thread unless told otherwise, is a tenth of a
+    // put.
+    rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     rocksdb::WriteOptions options;
     options.sync = reach == Reach::kDisk;
     const rocksdb::Status written = db_->Write(options, &changes);
@@ -167,6 +188,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
   // Ids do not compress.
   rocks.compression = options.compress ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
   rocks.info_log = std::make_shared<NoLog>();
+  rocks.avoid_flush_during_recovery = true;  // opening is quicker
   rocks.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(options.cache_bytes);

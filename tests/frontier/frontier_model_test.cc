@@ -1,13 +1,17 @@
 // Random operations over virtual time, with restarts in between: the frontier does what the naive
 // model does, and its counters equal a recount.
 #include <cstdlib>
-#include <filesystem>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "escalona/frontier.h"
+#include "flaky_store.h"
+#include "frontier/check.h"
+#include "frontier/core.h"
+#include "frontier_fixture.h"
 #include "frontier_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,18 +24,7 @@ using frontier_model::Served;
 
 constexpr int64_t kStart = 1'700'000'000'000;
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "escalona-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+enum class Kind { kMemory, kRocksDb, kFlaky };
 
 struct LeaseSeen {
   std::string crawl, key, url;
@@ -40,7 +33,7 @@ struct LeaseSeen {
 
 class World {
  public:
-  World(uint32_t seed, bool durable) : random_(seed), durable_(durable), clock_(absl::Now()) {
+  World(uint32_t seed, Kind kind) : random_(seed), kind_(kind), clock_(absl::Now()) {
     options_.strategy = static_cast<Strategy>(Below(3));
     options_.url_order = Below(3) == 0 ? UrlOrder::kDepth : UrlOrder::kDate;
     options_.group = static_cast<PolitenessGroup>(Below(3));
@@ -86,11 +79,23 @@ class World {
   }
 
   void Open() {
-    if (!durable_) {
-      if (frontier_ == nullptr) frontier_ = Frontier::OpenInMemory(options_, clock_);
+    if (kind_ != Kind::kRocksDb && frontier_ != nullptr) return;
+    if (kind_ == Kind::kMemory) {
+      frontier_ = Frontier::OpenInMemory(options_, clock_);
       return;
     }
+    if (kind_ == Kind::kFlaky) {
+      frontier_ = *frontier::Core::Open(std::make_unique<FlakyStore>(failures_), options_, clock_);
+      return;
+    }
+    const bool was_open = frontier_ != nullptr;
     frontier_.reset();
+    if (was_open) {
+      const auto store = *store::OpenRocksStore(folder_.path());
+      const auto counts =
+          frontier::CheckStore(*store, [](const std::string& what) { ADD_FAILURE() << what; });
+      ASSERT_TRUE(counts.ok()) << counts.status();
+    }
     auto opened = Frontier::Open(folder_.path(), options_, clock_);
     ASSERT_TRUE(opened.ok()) << opened.status();
     frontier_ = *std::move(opened);
@@ -164,7 +169,16 @@ class World {
       items.push_back(item);
     }
     absl::Status error;
+    if (FailNext()) failures_.next_write = true;
+    if (FailNext()) failures_.next_read = true;
     const std::vector<PutStatus> statuses = frontier_->Put(items, &error);
+    failures_.next_read = false;
+    if (!error.ok() && kind_ == Kind::kFlaky) {
+      failures_.next_write = false;
+      for (PutStatus status : statuses) ASSERT_EQ(status, PutStatus::kFailed);
+      return;
+    }
+    failures_.next_write = false;
     ASSERT_TRUE(error.ok()) << error;
     ASSERT_EQ(statuses, model_->Put(items));
   }
@@ -178,6 +192,8 @@ class World {
     request.lease = Below(3) == 0 ? absl::ZeroDuration() : absl::Milliseconds(Below(20'000));
     std::vector<Served> served;
     std::vector<LeaseSeen> leases;
+    if (FailNext()) failures_.next_write = true;
+    if (FailNext()) failures_.next_scan = true;
     const auto count = frontier_->Get(request, [&](const LeasedUrl& url) {
       served.push_back({std::string(url.crawl), std::string(url.key), std::string(url.url),
                         std::string(url.metadata), absl::ToUnixMillis(url.deadline)});
@@ -185,6 +201,12 @@ class World {
           {std::string(url.crawl), std::string(url.key), std::string(url.url), url.lease});
       ASSERT_TRUE(ids_.insert(url.lease).second);
     });
+    failures_.next_write = false;
+    failures_.next_scan = false;
+    if (!count.ok() && kind_ == Kind::kFlaky) {
+      ASSERT_TRUE(served.empty());
+      return;
+    }
     ASSERT_TRUE(count.ok()) << count.status();
     ASSERT_EQ(*count, served.size());
     const std::vector<Served> expected = model_->Get(request);
@@ -202,7 +224,33 @@ class World {
     return text;
   }
 
+  bool FailNext() { return kind_ == Kind::kFlaky && Below(6) == 0; }
+
+  // Each is one write.
+  void FailToControl() {
+    const std::string crawl = AnyCrawl();
+    const std::string key = AnyKey();
+    const bool known = model_->Find(Model::Name(crawl), key) != nullptr;
+    std::vector<std::function<absl::Status()>> calls = {
+        [&] { return frontier_->SetActive(!model_->active); },
+        [&] { return frontier_->SetDefaultDelay(absl::Hours(1)); },
+        [&] { return frontier_->SetDelay(crawl, key, absl::Hours(1)); },
+        [&] { return frontier_->BlockQueueUntil(crawl, key, absl::InfiniteFuture()); },
+        [&] { return frontier_->SetQueueAddress(crawl, key, "10.0.0.3"); },
+        [&] { return frontier_->SetStrategy(crawl, Strategy::kBestFirst, UrlOrder::kDate); },
+    };
+    if (known) {
+      calls.emplace_back([&] { return frontier_->SetCrawlLimit(crawl, key, 1); });
+      calls.emplace_back([&] { return frontier_->DeleteQueue(crawl, key).status(); });
+      calls.emplace_back([&] { return frontier_->DeleteCrawl(crawl).status(); });
+    }
+    failures_.next_write = true;
+    ASSERT_FALSE(calls[Below(static_cast<uint32_t>(calls.size()))]().ok());
+    ASSERT_EQ(frontier_->active(), model_->active);
+  }
+
   void Control() {
+    if (FailNext()) return FailToControl();
     const std::string crawl = AnyCrawl();
     const std::string key = AnyKey();
     switch (Below(9)) {
@@ -387,8 +435,9 @@ class World {
   }
 
   std::mt19937 random_;
-  const bool durable_;
-  Folder folder_;
+  const Kind kind_;
+  TestFolder folder_;
+  Failures failures_;
   VirtualClock clock_;
   FrontierOptions options_;
   bool steps_back_ = false;
@@ -407,7 +456,7 @@ uint32_t Rounds(uint32_t usual) {
 TEST(FrontierModelTest, InMemory) {
   for (uint32_t seed = 0; seed < Rounds(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    World world(seed, false);
+    World world(seed, Kind::kMemory);
     ASSERT_NO_FATAL_FAILURE(world.Run(600));
   }
 }
@@ -415,8 +464,16 @@ TEST(FrontierModelTest, InMemory) {
 TEST(FrontierModelTest, OnRocksDbWithRestarts) {
   for (uint32_t seed = 1000; seed < 1000 + Rounds(20); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    World world(seed, true);
+    World world(seed, Kind::kRocksDb);
     ASSERT_NO_FATAL_FAILURE(world.Run(500));
+  }
+}
+
+TEST(FrontierModelTest, AStoreThatFailsChangesNothing) {
+  for (uint32_t seed = 2000; seed < 2000 + Rounds(40); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(seed, Kind::kFlaky);
+    ASSERT_NO_FATAL_FAILURE(world.Run(600));
   }
 }
 

@@ -40,6 +40,11 @@ bool IsName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxAssociationKeyBytes;
 }
 
+absl::Status Full(uint64_t most) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the namespace is full: it may have ", most, " pairs"));
+}
+
 uint64_t Sum(const std::vector<CountedKey>& list) {
   uint64_t sum = 0;
   for (const CountedKey& entry : list) sum += entry.count;
@@ -250,8 +255,7 @@ absl::Status DurableAssociations::CheckQuota(const AssociationIncrement& item) c
     return absl::OkStatus();
   }
   if (counter_.CountAndRank(item.associator, item.key).has_value()) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the namespace is full: it may have ", most, " pairs"));
+  return Full(most);
 }
 
 absl::StatusOr<uint64_t> DurableAssociations::CountOne(Stripe& stripe,
@@ -501,6 +505,9 @@ absl::Status DurableAssociations::Replace(std::string_view associator,
     Stripe& stripe = StripeOf(associator);
     const std::lock_guard<std::mutex> lock(stripe.mutex);
     if (absl::Status status = Load(stripe, associator); !status.ok()) return status;
+    const uint64_t others = Totals().pairs - counter_.TotalsOf(associator).pairs;
+    const uint64_t most = max_pairs_.load(std::memory_order_relaxed);
+    if (others > most || list.size() > most - others) return Full(most);
     if (absl::Status status = counter_.Load(associator, list); !status.ok()) return status;
     // As writes that give this order: of equals >= 2 the last comes first, of those at 1 the first.
     std::string changes;

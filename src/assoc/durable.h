@@ -90,7 +90,7 @@ class DurableAssociations {
   // Looks at every list once, then removes the key from all at one moment, of which a crash leaves
   // everything or nothing. What is written meanwhile may stay.
   [[nodiscard]] absl::StatusOr<uint64_t> DeleteKeyEverywhere(std::string_view key);
-  // As AssociationCounter::Load: the list becomes this one. The pairs' quota does not bind it.
+  // As AssociationCounter::Load: the list becomes this one.
   [[nodiscard]] absl::Status Replace(std::string_view associator, std::span<const CountedKey> list);
   [[nodiscard]] absl::Status SetAge(uint64_t half_lives);
 
@@ -105,6 +105,7 @@ class DurableAssociations {
 
   // Whether a call for this associator has to read the store.
   [[nodiscard]] bool IsAway(std::string_view associator) const;
+  [[nodiscard]] bool AnyAway() const { return !NothingAway(); }
 
   // From now on; both may be changed at any time.
   void SetMaxPairs(uint64_t max_pairs) { max_pairs_ = max_pairs; }

@@ -132,6 +132,12 @@ absl::Status Namespace::TakeWrites(uint64_t n, absl::Time now, absl::Duration& r
   return absl::OkStatus();
 }
 
+void Namespace::OweWrites(uint64_t n) {
+  if (!limited_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  tokens_ -= static_cast<double>(n);
+}
+
 uint64_t Namespace::AgeAt(absl::Time now) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (settings_.half_life == absl::ZeroDuration() || now < age_since_) return base_age_;

@@ -15,6 +15,8 @@
 #include "cli/command.h"
 #include "cli/units.h"
 #include "cli/version.h"
+#include "escalona/clock.h"
+#include "server/association_service.h"
 #include "server/http_service.h"
 #include "server/router.h"
 #include "server/service.h"
@@ -55,6 +57,25 @@ void LogToStandardError() {
   spdlog::set_default_logger(std::move(logger));
 }
 
+absl::Status AddAssociations(const Options& options, const store::DataDirectory& data,
+                             const Clock& clock, server::Router& router,
+                             server::ServiceList& services) {
+  server::AssociationServiceOptions service;
+  service.folder = data.associations();
+  service.durability = options.durability == "sync"   ? assoc::Durability::kSync
+                       : options.durability == "none" ? assoc::Durability::kNone
+                                                      : assoc::Durability::kInterval;
+  if (!options.assoc_memory.empty()) {
+    const auto bytes = ParseSize(options.assoc_memory);
+    if (!bytes.ok()) {
+      return absl::InvalidArgumentError("--assoc-memory: " + std::string(bytes.status().message()));
+    }
+    service.memory_bytes = *bytes;
+  }
+  services.Add(std::make_unique<server::AssociationService>(service, clock, router));
+  return absl::OkStatus();
+}
+
 absl::Status AddHttp(const Options& options, server::Router& router,
                      server::ServiceList& services) {
   const auto address = ParseAddress(options.http);
@@ -76,8 +97,11 @@ absl::Status Run(const Options& options) {
   const auto data = store::DataDirectory::Open(options.data);
   if (!data.ok()) return data.status();
 
+  const SystemClock clock;
   server::Router router;
   server::ServiceList services;
+  absl::Status added = AddAssociations(options, *data, clock, router, services);
+  if (!added.ok()) return added;
   if (absl::Status status = AddHttp(options, router, services); !status.ok()) return status;
   if (absl::Status status = services.Start(); !status.ok()) return status;
   WaitForEnd(signals);

@@ -14,7 +14,7 @@ namespace escalona::cli {
 namespace {
 
 constexpr AddCommand kCommands[] = {AddRun,      AddGen,      AddUrl,  AddPlan,
-                                    AddEstimate, AddSimulate, AddServe};
+                                    AddEstimate, AddSimulate, AddServe, AddAssoc, AddBench};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names = {"help"};

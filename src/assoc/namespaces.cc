@@ -355,7 +355,8 @@ absl::Status Namespaces::Maintain() {
     if (absl::Status status = space->counter().SetAge(space->AgeAt(clock_.Now())); !status.ok()) {
       return status;
     }
-    if (space->counter().LogChanges() >= options_.checkpoint_changes) {
+    DurableAssociations& counter = space->counter();
+    if (counter.LogChanges() >= options_.checkpoint_changes || counter.HasReplay()) {
       if (absl::Status status = space->counter().Checkpoint(); !status.ok()) return status;
     }
     if (absl::Status status = SaveUsage(*space); !status.ok()) return status;

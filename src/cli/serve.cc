@@ -30,6 +30,7 @@ struct Options {
   std::string http = "127.0.0.1:8080";
   std::string durability = "interval";
   std::string assoc_memory;
+  bool routes = false;
 };
 
 // The signals that end the server. Blocked before any thread starts, so that they are taken here
@@ -57,11 +58,10 @@ void LogToStandardError() {
   spdlog::set_default_logger(std::move(logger));
 }
 
-absl::Status AddAssociations(const Options& options, const store::DataDirectory& data,
-                             const Clock& clock, server::Router& router,
-                             server::ServiceList& services) {
+absl::Status AddAssociations(const Options& options, const std::string& folder, const Clock& clock,
+                             server::Router& router, server::ServiceList& services) {
   server::AssociationServiceOptions service;
-  service.folder = data.associations();
+  service.folder = folder;
   service.durability = options.durability == "sync"   ? assoc::Durability::kSync
                        : options.durability == "none" ? assoc::Durability::kNone
                                                       : assoc::Durability::kInterval;
@@ -89,6 +89,26 @@ absl::Status AddHttp(const Options& options, server::Router& router,
   return absl::OkStatus();
 }
 
+// Everything that serves, in the order it starts.
+absl::Status AddServices(const Options& options, const std::string& associations,
+                         const Clock& clock, server::Router& router,
+                         server::ServiceList& services) {
+  absl::Status added = AddAssociations(options, associations, clock, router, services);
+  if (added.ok()) added = AddHttp(options, router, services);
+  return added;
+}
+
+absl::Status PrintRoutes(const Options& options) {
+  const SystemClock clock;
+  server::Router router;
+  server::ServiceList services;
+  if (absl::Status status = AddServices(options, "", clock, router, services); !status.ok()) {
+    return status;
+  }
+  for (const std::string& route : router.List()) std::printf("%s\n", route.c_str());
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Options& options) {
   const sigset_t signals = EndingSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -100,17 +120,16 @@ absl::Status Run(const Options& options) {
   const SystemClock clock;
   server::Router router;
   server::ServiceList services;
-  absl::Status added = AddAssociations(options, *data, clock, router, services);
-  if (!added.ok()) return added;
-  if (absl::Status status = AddHttp(options, router, services); !status.ok()) return status;
-  if (absl::Status status = services.Start(); !status.ok()) return status;
+  absl::Status status = AddServices(options, data->associations(), clock, router, services);
+  if (status.ok()) status = services.Start();
+  if (!status.ok()) return status;
   WaitForEnd(signals);
   services.Stop();
   return absl::OkStatus();
 }
 
 int Serve(const Options& options) {
-  const absl::Status done = Run(options);
+  const absl::Status done = options.routes ? PrintRoutes(options) : Run(options);
   if (done.ok()) return kDone;
   std::fprintf(stderr, "escalona serve: %s\n", std::string(done.message()).c_str());
   return kCouldNotBeDone;
@@ -133,6 +152,7 @@ void AddServe(CLI::App& app, int& status) {
       ->capture_default_str();
   serve->add_option("--assoc-memory", options->assoc_memory,
                     "Memory for associations, such as 4GiB; more than that stays in the store");
+  serve->add_flag("--routes", options->routes, "Print the routes of HTTP and end");
   serve->footer(
       "Log lines go to standard error. SIGINT and SIGTERM stop the server when the requests under "
       "way are answered; a second one stops it at once.\n"

@@ -406,6 +406,18 @@ absl::Status DurableAssociations::ReadStored(std::string_view associator,
   return EvictIfNeeded();
 }
 
+bool DurableAssociations::VisitHead(
+    std::string_view associator, int64_t k, uint64_t min,
+    absl::FunctionRef<void(std::string_view key, uint64_t count)> visit) const {
+  int64_t visited = 0;
+  counter_.ForEachKey(associator, [&](std::string_view key, uint64_t count) {
+    if (count < min) return false;  // counts descend
+    visit(key, count);
+    return ++visited < k;
+  });
+  return visited > 0;
+}
+
 absl::StatusOr<std::vector<CountedKey>> DurableAssociations::Top(std::string_view associator,
                                                                  int64_t k, int64_t offset,
                                                                  uint64_t min) {

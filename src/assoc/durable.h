@@ -104,6 +104,12 @@ class DurableAssociations {
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> AssociatorsAfter(std::string_view after,
                                                                           size_t limit);
 
+  // Gives the head of a list that is in memory, without copying it: at most k entries, those with
+  // count >= min. A writer of this associator waits meanwhile; `visit` must not call the counter.
+  // False if there was nothing: the list may be away (IsAway), or have no such entry.
+  bool VisitHead(std::string_view associator, int64_t k, uint64_t min,
+                 absl::FunctionRef<void(std::string_view key, uint64_t count)> visit) const;
+
   // Whether a call for this associator has to read the store.
   [[nodiscard]] bool IsAway(std::string_view associator) const;
   [[nodiscard]] bool AnyAway() const { return !NothingAway(); }

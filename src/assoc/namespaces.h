@@ -55,6 +55,8 @@ class Namespace {
   uint64_t k() const { return k_.load(std::memory_order_relaxed); }
   NamespaceUsage Usage() const;
 
+  // Whether there is a quota of writes.
+  bool limited() const { return limited_.load(std::memory_order_relaxed); }
   // Asks for `n` writes of this second's quota. A request may exceed it once, whatever its size;
   // the next ones then wait until the debt is paid. ResourceExhausted: `retry_after` says how long.
   absl::Status TakeWrites(uint64_t n, absl::Time now, absl::Duration& retry_after);

@@ -80,12 +80,12 @@ bool ChooseFormat(const Request& request, std::string_view header, StreamFormat&
   return true;
 }
 
-void AppendEntry(const CountedKey& entry, std::string& body) {
+void AppendEntry(std::string_view key, uint64_t count, std::string& body) {
   body += "{\"associatedKey\":";
-  AppendJsonString(entry.key, body);
+  AppendJsonString(key, body);
   body += ",\"frequency\":";
   char digits[24];
-  body.append(digits, std::to_chars(digits, digits + sizeof(digits), entry.count).ptr);
+  body.append(digits, std::to_chars(digits, digits + sizeof(digits), count).ptr);
   body += '}';
 }
 
@@ -150,22 +150,26 @@ void GetTop(Call& call) {
       !QueryNumber<uint64_t>(call.request, "min", 0, 0, min, call.response)) {
     return;
   }
-  if (!call.request.may_wait && call.space->counter().IsAway(key)) {
-    call.response.deferred = true;
-    return;
-  }
-  const auto top = call.space->counter().Top(key, k, offset, min);
-  if (!top.ok()) {
-    SetError(top.status(), "", call.response);
-    return;
-  }
-  call.space->CountReads(1);
+  assoc::DurableAssociations& counter = call.space->counter();
   std::string& body = call.response.body;
   body += '[';
-  for (const CountedKey& entry : *top) {
+  const auto append = [&](std::string_view associated, uint64_t count) {
     if (body.size() > 1) body += ',';
-    AppendEntry(entry, body);
+    AppendEntry(associated, count, body);
+  };
+  if (offset != 0 || !counter.VisitHead(key, k, min, append)) {
+    if (!call.request.may_wait && counter.IsAway(key)) {
+      call.response.deferred = true;
+      return;
+    }
+    const auto top = counter.Top(key, k, offset, min);
+    if (!top.ok()) {
+      SetError(top.status(), "", call.response);
+      return;
+    }
+    for (const CountedKey& entry : *top) append(entry.key, entry.count);
   }
+  call.space->CountReads(1);
   body += ']';
 }
 
@@ -191,7 +195,7 @@ void GetPair(Call& call) {
              call.response);
     return;
   }
-  AppendEntry({call.params[1], (*standing)->count}, call.response.body);
+  AppendEntry(call.params[1], (*standing)->count, call.response.body);
   call.response.body.pop_back();
   call.response.body += ",\"rank\":" + std::to_string((*standing)->rank) + "}";
 }

@@ -132,7 +132,7 @@ void PostOne(Call& call) {
   if (events != nullptr) events->Forget(item.event_id);
   if (absl::IsResourceExhausted(counted.status())) {
     call.space->CountRefused(1);
-    SetQuotaError(counted.status(), absl::Seconds(60), call.response);
+    SetQuotaError(counted.status(), kRetryFull, call.response);
   } else {
     SetError(counted.status(), "", call.response);
   }

@@ -6,13 +6,6 @@
 #include <utility>
 
 namespace escalona::server {
-namespace {
-
-// When a namespace is full, nobody knows when there will be room; this keeps clients from hurrying.
-constexpr absl::Duration kRetryFull = absl::Seconds(60);
-
-}  // namespace
-
 void SetQuotaError(const absl::Status& status, absl::Duration retry_after, Response& response) {
   SetError(status, "", response);
   const auto seconds = static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(retry_after)));

@@ -8,12 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "assoc/namespaces.h"
 #include "escalona/clock.h"
 #include "server/association_items.h"
 #include "server/http_message.h"
 
 namespace escalona::server {
+
+// When a namespace is full, nobody knows when there will be room; this keeps clients from hurrying.
+inline constexpr absl::Duration kRetryFull = absl::Seconds(60);
 
 // A refusal for a quota: 429 with Retry-After.
 void SetQuotaError(const absl::Status& status, absl::Duration retry_after, Response& response);

@@ -285,7 +285,7 @@ std::unique_ptr<BodySink> Import(Call& call, size_t max_array_bytes) {
   }
   const std::string mode = call.request.Query("mode").value_or("add");
   if (mode == "add") return NewBatchSink(call.space, call.clock, format, max_array_bytes);
-  if (mode == "replace") return NewReplaceSink(call.space, format);
+  if (mode == "replace") return NewReplaceSink(call.space, call.clock, format);
   SetInvalid("mode", "must be add or replace", call.response);
   return nullptr;
 }

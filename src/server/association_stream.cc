@@ -239,10 +239,14 @@ class BatchSink : public LineSink {
 
 class ReplaceSink : public LineSink {
  public:
-  using LineSink::LineSink;
+  ReplaceSink(std::shared_ptr<assoc::Namespace> space, const Clock& clock, StreamFormat format)
+      : LineSink(std::move(space), format), clock_(clock) {}
 
  protected:
-  bool Begin(std::string_view, Response&) override { return true; }
+  bool Begin(std::string_view, Response& response) override {
+    if (std::exchange(admitted_, true)) return true;
+    return AdmitWrites(writer_.space(), 0, clock_, response);
+  }
 
   void OnItem(const AssociationItem& item, uint64_t index) override {
     if (item.key != key_ || list_.empty()) {
@@ -257,10 +261,13 @@ class ReplaceSink : public LineSink {
 
  private:
   void Flush() {
+    writer_.space().OweWrites(list_.size());
     if (!list_.empty() && writer_.failed().ok()) writer_.Replace(key_, list_, first_);
     list_.clear();
   }
 
+  const Clock& clock_;
+  bool admitted_ = false;
   std::string key_;
   std::vector<CountedKey> list_;
   uint64_t first_ = 0;
@@ -344,8 +351,8 @@ std::unique_ptr<BodySink> NewBatchSink(std::shared_ptr<assoc::Namespace> space, 
 }
 
 std::unique_ptr<BodySink> NewReplaceSink(std::shared_ptr<assoc::Namespace> space,
-                                         StreamFormat format) {
-  return std::make_unique<ReplaceSink>(std::move(space), format);
+                                         const Clock& clock, StreamFormat format) {
+  return std::make_unique<ReplaceSink>(std::move(space), clock, format);
 }
 
 absl::StatusOr<std::unique_ptr<BodySource>> NewExport(std::shared_ptr<assoc::Namespace> space,

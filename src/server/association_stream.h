@@ -21,7 +21,7 @@ std::unique_ptr<BodySink> NewBatchSink(std::shared_ptr<assoc::Namespace> space, 
 
 // Takes what NewExport gives: neighbouring items of one key, in list order, become its list.
 std::unique_ptr<BodySink> NewReplaceSink(std::shared_ptr<assoc::Namespace> space,
-                                         StreamFormat format);
+                                         const Clock& clock, StreamFormat format);
 
 // Everything in the namespace: associators in the order of their bytes, each list in its order. A
 // list is given as it is when it is reached. Both may wait for the store.

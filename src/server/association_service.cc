@@ -30,7 +30,7 @@ AssociationService::AssociationService(AssociationServiceOptions options, const 
 }
 
 AssociationService::~AssociationService() {
-  if (thread_.joinable()) Stop();
+  if (!threads_.empty()) Stop();
 }
 
 std::string AssociationService::detail() const {
@@ -50,26 +50,23 @@ absl::Status AssociationService::Start() {
   auto namespaces = assoc::Namespaces::Open(*store_, clock_, options);
   if (!namespaces.ok()) return namespaces.status();
   namespaces_ = std::move(*namespaces);
-  thread_ = std::thread([this] { RunBackground(); });
+  threads_.emplace_back([this] { Repeat(&assoc::Namespaces::Maintain); });
+  if (options_.durability == assoc::Durability::kInterval) {
+    threads_.emplace_back([this] { Repeat(&assoc::Namespaces::Sync); });
+  }
   return absl::OkStatus();
 }
 
-void AssociationService::RunBackground() {
+void AssociationService::Repeat(absl::Status (assoc::Namespaces::*work)()) {
+  bool failed = false;  // and it has been said
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_) {
-    if (wake_.wait_for(lock, kInterval, [this] { return stopping_; })) break;
+  while (!wake_.wait_for(lock, kInterval, [this] { return stopping_; })) {
     lock.unlock();
-    Tick();
+    const absl::Status status = (*namespaces_.*work)();
+    if (!status.ok() && !std::exchange(failed, true)) {
+      spdlog::critical("associations: {}; writes are refused from now on", status.ToString());
+    }
     lock.lock();
-  }
-}
-
-void AssociationService::Tick() {
-  absl::Status status;
-  if (options_.durability == assoc::Durability::kInterval) status = namespaces_->Sync();
-  if (status.ok()) status = namespaces_->Maintain();
-  if (!status.ok() && !std::exchange(failed_, true)) {
-    spdlog::critical("associations: {}; writes are refused from now on", status.ToString());
   }
 }
 
@@ -79,7 +76,8 @@ void AssociationService::Stop() {
     stopping_ = true;
   }
   wake_.notify_all();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
   absl::Status status = namespaces_->Checkpoint();
   if (status.ok()) status = store_->Sync();
   if (!status.ok()) spdlog::critical("associations: {}", status.ToString());

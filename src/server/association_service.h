@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "assoc/namespaces.h"
 #include "escalona/clock.h"
@@ -23,8 +24,9 @@ struct AssociationServiceOptions {
   size_t memory_bytes = std::numeric_limits<size_t>::max();
 };
 
-// Opens the store, adds the routes, and has a thread that writes the log to the disk each second
-// (with durability interval) and makes checkpoints. Stop makes everything safe.
+// Opens the store, adds the routes, and has two threads: one writes the log to the disk each second
+// (with durability interval), the other makes checkpoints, which may take longer. Stop makes
+// everything safe.
 class AssociationService : public Service {
  public:
   // The clock and the router outlive it.
@@ -40,8 +42,8 @@ class AssociationService : public Service {
   assoc::Namespaces& namespaces() { return *namespaces_; }
 
  private:
-  void RunBackground();
-  void Tick();
+  // Calls `work` each second until Stop.
+  void Repeat(absl::Status (assoc::Namespaces::*work)());
 
   const AssociationServiceOptions options_;
   const Clock& clock_;
@@ -50,8 +52,7 @@ class AssociationService : public Service {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;  // guarded by mutex_
-  bool failed_ = false;    // what failed has been said
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace escalona::server

@@ -18,7 +18,6 @@ namespace {
 constexpr size_t kCheckpointBytes = 256 << 10;  // lists go to the store in batches of this size
 constexpr size_t kGatheredBytes = 64 << 10;     // of the log, between two calls of Sync
 constexpr size_t kEvictedAtOnce = 64;
-constexpr std::string_view kNoName = "-";  // instead of the associator, where it is known
 
 absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -38,6 +37,11 @@ ChangeLog::Options LogOptions(const DurableOptions& options) {
 
 bool IsName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxAssociationKeyBytes;
+}
+
+absl::Status Full(uint64_t most) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the namespace is full: it may have ", most, " pairs"));
 }
 
 uint64_t Sum(const std::vector<CountedKey>& list) {
@@ -110,6 +114,20 @@ absl::Status DurableAssociations::Recover() {
     counter_.SetAge(half_lives);
   }
   uint64_t newest = 0;
+  if (absl::Status status = ReadHeads(newest); !status.ok()) return status;
+  uint64_t first = 0;
+  const absl::Status status =
+      log_.Replay([&](uint64_t number, std::string_view changes) -> absl::StatusOr<uint64_t> {
+        if (first == 0) first = number;
+        return KeepForReplay(number, changes);
+      });
+  if (!status.ok()) return status;
+  log_.ContinueAfter(newest);
+  checkpointed_ = first == 0 ? log_.last() : first - 1;
+  return absl::OkStatus();
+}
+
+absl::Status DurableAssociations::ReadHeads(uint64_t& newest) {
   absl::Status status;
   absl::Status scanned =
       store_.ScanPrefix(options_.prefix + "T", [&](std::string_view, std::string_view bytes) {
@@ -124,22 +142,34 @@ absl::Status DurableAssociations::Recover() {
         away_count_ += head->total;
         return true;
       });
-  if (!scanned.ok()) return scanned;
-  if (!status.ok()) return status;
-  uint64_t first = 0;
-  status = log_.Replay([&](uint64_t number, const Change& change) -> absl::Status {
-    if (first == 0) first = number;
-    Stripe& stripe = StripeOf(change.associator);
-    std::string& changes = stripe.replay[change.associator];
-    if (changes.empty()) ++replayed_later_;
-    AppendVarint(number, changes);
-    AppendChange(change.kind, kNoName, change.key, change.weight, changes);
-    return absl::OkStatus();
-  });
-  if (!status.ok()) return status;
-  log_.ContinueAfter(newest);
-  checkpointed_ = first == 0 ? log_.last() : first - 1;
-  return absl::OkStatus();
+  return scanned.ok() ? status : scanned;
+}
+
+absl::StatusOr<uint64_t> DurableAssociations::KeepForReplay(uint64_t first,
+                                                            std::string_view changes) {
+  std::string_view rest = log_records_.emplace_back(changes);
+  uint64_t number = first;
+  std::string_view associator;
+  std::string text;
+  for (; !rest.empty(); ++number) {
+    const char* const begin = rest.data();
+    if (!PassChange(rest, associator, text) || replay_.size() >= kNoChange) {
+      return absl::DataLossError("change log: a record that is no list of changes");
+    }
+    const auto place = static_cast<uint32_t>(replay_.size());
+    replay_.push_back({begin, static_cast<uint32_t>(rest.data() - begin), kNoChange, number});
+    Stripe& stripe = StripeOf(associator);
+    const auto [at, is_new] = stripe.replay.try_emplace(AbslView(associator));
+    ReplayChain& chain = at->second;
+    if (is_new) {
+      ++replayed_later_;
+      chain.first = place;
+    } else {
+      replay_[chain.last].next = place;
+    }
+    chain.last = place;
+  }
+  return number - first;
 }
 
 absl::StatusOr<ListRecord> DurableAssociations::ReadRecord(std::string_view associator) {
@@ -150,7 +180,7 @@ absl::StatusOr<ListRecord> DurableAssociations::ReadRecord(std::string_view asso
 }
 
 absl::StatusOr<bool> DurableAssociations::Replay(std::string_view associator,
-                                                 std::string_view changes, ListRecord& record) {
+                                                 const ReplayChain& chain, ListRecord& record) {
   const std::lock_guard<std::mutex> lock(scratch_mutex_);
   if (scratch_ == nullptr) {
     scratch_ = std::make_unique<AssociationCounter>(WithoutQuota(options_.counter));
@@ -158,9 +188,10 @@ absl::StatusOr<bool> DurableAssociations::Replay(std::string_view associator,
   if (absl::Status status = scratch_->Load(associator, record.list); !status.ok()) return status;
   bool any = false;
   Change change;
-  while (!changes.empty()) {
-    uint64_t number;
-    if (!TakeVarint(changes, number) || !TakeChange(changes, change)) {
+  for (uint32_t place = chain.first; place != kNoChange; place = replay_[place].next) {
+    const uint64_t number = replay_[place].number;
+    std::string_view bytes(replay_[place].bytes, replay_[place].size);
+    if (!TakeChange(bytes, change)) {
       return absl::DataLossError("change log: what was kept of it is broken");
     }
     if (number <= record.sequence) continue;
@@ -250,8 +281,7 @@ absl::Status DurableAssociations::CheckQuota(const AssociationIncrement& item) c
     return absl::OkStatus();
   }
   if (counter_.CountAndRank(item.associator, item.key).has_value()) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the namespace is full: it may have ", most, " pairs"));
+  return Full(most);
 }
 
 absl::StatusOr<uint64_t> DurableAssociations::CountOne(Stripe& stripe,
@@ -374,6 +404,18 @@ absl::Status DurableAssociations::ReadStored(std::string_view associator,
     read();
   }
   return EvictIfNeeded();
+}
+
+bool DurableAssociations::VisitHead(
+    std::string_view associator, int64_t k, uint64_t min,
+    absl::FunctionRef<void(std::string_view key, uint64_t count)> visit) const {
+  int64_t visited = 0;
+  counter_.ForEachKey(associator, [&](std::string_view key, uint64_t count) {
+    if (count < min) return false;  // counts descend
+    visit(key, count);
+    return ++visited < k;
+  });
+  return visited > 0;
 }
 
 absl::StatusOr<std::vector<CountedKey>> DurableAssociations::Top(std::string_view associator,
@@ -501,6 +543,9 @@ absl::Status DurableAssociations::Replace(std::string_view associator,
     Stripe& stripe = StripeOf(associator);
     const std::lock_guard<std::mutex> lock(stripe.mutex);
     if (absl::Status status = Load(stripe, associator); !status.ok()) return status;
+    const uint64_t others = Totals().pairs - counter_.TotalsOf(associator).pairs;
+    const uint64_t most = max_pairs_.load(std::memory_order_relaxed);
+    if (others > most || list.size() > most - others) return Full(most);
     if (absl::Status status = counter_.Load(associator, list); !status.ok()) return status;
     // As writes that give this order: of equals >= 2 the last comes first, of those at 1 the first.
     std::string changes;
@@ -631,6 +676,10 @@ absl::Status DurableAssociations::Checkpoint() {
   log_.Truncate(*upto, batch);
   if (absl::Status status = store_.Write(batch, store::Reach::kDisk); !status.ok()) return status;
   checkpointed_ = *upto;
+  // All chains have been followed; who follows one holds its mutex.
+  const std::lock_guard<std::mutex> lock(scratch_mutex_);
+  log_records_ = {};
+  replay_ = {};
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -90,7 +91,7 @@ class DurableAssociations {
   // Looks at every list once, then removes the key from all at one moment, of which a crash leaves
   // everything or nothing. What is written meanwhile may stay.
   [[nodiscard]] absl::StatusOr<uint64_t> DeleteKeyEverywhere(std::string_view key);
-  // As AssociationCounter::Load: the list becomes this one. The pairs' quota does not bind it.
+  // As AssociationCounter::Load: the list becomes this one.
   [[nodiscard]] absl::Status Replace(std::string_view associator, std::span<const CountedKey> list);
   [[nodiscard]] absl::Status SetAge(uint64_t half_lives);
 
@@ -103,8 +104,15 @@ class DurableAssociations {
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> AssociatorsAfter(std::string_view after,
                                                                           size_t limit);
 
+  // Gives the head of a list that is in memory, without copying it: at most k entries, those with
+  // count >= min. A writer of this associator waits meanwhile; `visit` must not call the counter.
+  // False if there was nothing: the list may be away (IsAway), or have no such entry.
+  bool VisitHead(std::string_view associator, int64_t k, uint64_t min,
+                 absl::FunctionRef<void(std::string_view key, uint64_t count)> visit) const;
+
   // Whether a call for this associator has to read the store.
   [[nodiscard]] bool IsAway(std::string_view associator) const;
+  [[nodiscard]] bool AnyAway() const { return !NothingAway(); }
 
   // From now on; both may be changed at any time.
   void SetMaxPairs(uint64_t max_pairs) { max_pairs_ = max_pairs; }
@@ -116,6 +124,8 @@ class DurableAssociations {
   [[nodiscard]] size_t MemoryBytes() const { return counter_.MemoryBytes(); }
   // Changes made since the last checkpoint: what a restart has to go through.
   [[nodiscard]] uint64_t LogChanges() const;
+  // Whether the log found on opening is still kept in memory: a checkpoint applies it.
+  [[nodiscard]] bool HasReplay() const { return replayed_later_ != 0; }
 
   [[nodiscard]] absl::Status Sync();
   // Gives the log to the store; the store's Sync then makes it safe.
@@ -127,19 +137,35 @@ class DurableAssociations {
  private:
   static constexpr size_t kStripes = 16;
 
+  // A change of the log as it was found on opening: where it stands in log_records_, its number,
+  // and the next change of the same associator.
+  struct ReplayChange {
+    const char* bytes;
+    uint32_t size;
+    uint32_t next;  // in replay_; kNoChange: none
+    uint64_t number;
+  };
+  static constexpr uint32_t kNoChange = std::numeric_limits<uint32_t>::max();
+  struct ReplayChain {
+    uint32_t first = kNoChange;
+    uint32_t last = kNoChange;
+  };
+
   struct Stripe {
     std::mutex mutex;
     // Associators that differ from what is stored (or are stored and gone): their last change.
     absl::flat_hash_map<std::string, uint64_t> changed;
-    // What the log said on opening of associators that were not touched since: for each change its
-    // number and the change without the associator.
-    absl::flat_hash_map<std::string, std::string> replay;
+    // What the log said on opening of associators that were not touched since.
+    absl::flat_hash_map<std::string, ReplayChain> replay;
   };
   class AllStripes;
 
   DurableAssociations(store::Store& store, const DurableOptions& options);
 
   absl::Status Recover();
+  absl::Status ReadHeads(uint64_t& newest);
+  // Sorts a record of the log by associator; the number of its changes.
+  absl::StatusOr<uint64_t> KeepForReplay(uint64_t first, std::string_view changes);
   std::string ListKey(std::string_view associator) const;
   std::string HeadKey(std::string_view associator) const;
   Stripe& StripeOf(std::string_view associator);
@@ -153,7 +179,7 @@ class DurableAssociations {
   absl::Status Load(Stripe& stripe, std::string_view associator);
   absl::StatusOr<ListRecord> ReadRecord(std::string_view associator);
   // Applies the changes that the record does not contain; true if there were any.
-  absl::StatusOr<bool> Replay(std::string_view associator, std::string_view changes,
+  absl::StatusOr<bool> Replay(std::string_view associator, const ReplayChain& chain,
                               ListRecord& record);
   // For a reader that found nothing in memory: loads the list and reads again, if it may be stored.
   absl::Status ReadStored(std::string_view associator, absl::FunctionRef<void()> read);
@@ -195,6 +221,9 @@ class DurableAssociations {
   std::atomic<uint64_t> max_pairs_;
   std::atomic<size_t> memory_bytes_;
   std::atomic<uint64_t> replayed_later_ = 0;  // associators in Stripe::replay
+  // Written by Recover only; freed by the first checkpoint, after which no chain is left.
+  std::deque<std::string> log_records_;  // which does not move them
+  std::vector<ReplayChange> replay_;
   std::atomic<uint64_t> checkpointed_ = 0;
   // Of the lists that are in the store and not in memory.
   std::atomic<uint64_t> away_associators_ = 0;

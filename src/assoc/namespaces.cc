@@ -132,6 +132,12 @@ absl::Status Namespace::TakeWrites(uint64_t n, absl::Time now, absl::Duration& r
   return absl::OkStatus();
 }
 
+void Namespace::OweWrites(uint64_t n) {
+  if (!limited_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  tokens_ -= static_cast<double>(n);
+}
+
 uint64_t Namespace::AgeAt(absl::Time now) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (settings_.half_life == absl::ZeroDuration() || now < age_since_) return base_age_;
@@ -349,7 +355,8 @@ absl::Status Namespaces::Maintain() {
     if (absl::Status status = space->counter().SetAge(space->AgeAt(clock_.Now())); !status.ok()) {
       return status;
     }
-    if (space->counter().LogChanges() >= options_.checkpoint_changes) {
+    DurableAssociations& counter = space->counter();
+    if (counter.LogChanges() >= options_.checkpoint_changes || counter.HasReplay()) {
       if (absl::Status status = space->counter().Checkpoint(); !status.ok()) return status;
     }
     if (absl::Status status = SaveUsage(*space); !status.ok()) return status;

@@ -55,9 +55,13 @@ class Namespace {
   uint64_t k() const { return k_.load(std::memory_order_relaxed); }
   NamespaceUsage Usage() const;
 
+  // Whether there is a quota of writes.
+  bool limited() const { return limited_.load(std::memory_order_relaxed); }
   // Asks for `n` writes of this second's quota. A request may exceed it once, whatever its size;
   // the next ones then wait until the debt is paid. ResourceExhausted: `retry_after` says how long.
   absl::Status TakeWrites(uint64_t n, absl::Time now, absl::Duration& retry_after);
+  // `n` more writes of a request that was allowed.
+  void OweWrites(uint64_t n);
 
   void CountWrites(uint64_t n) { writes_.fetch_add(n, std::memory_order_relaxed); }
   void CountReads(uint64_t n) { reads_.fetch_add(n, std::memory_order_relaxed); }
@@ -98,7 +102,7 @@ class Namespaces {
     Durability durability = Durability::kInterval;
     size_t memory_bytes = std::numeric_limits<size_t>::max();  // for all of them together
     // A checkpoint is due when a restart would have to read this many changes.
-    uint64_t checkpoint_changes = 1000000;
+    uint64_t checkpoint_changes = 4000000;
     uint64_t hash_seed = 0;
   };
 

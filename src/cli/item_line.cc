@@ -3,7 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
-#include "cli/utf8.h"
+#include "base/utf8.h"
 
 namespace escalona::cli {
 namespace {
@@ -38,7 +38,7 @@ absl::StatusOr<bool> ParseItemLine(std::string_view line, const std::string& cra
   item.Clear();
   line = Trimmed(line);
   if (line.empty() || line.front() == '#') return false;
-  if (!IsValidUtf8(line)) return absl::InvalidArgumentError("the line is no UTF-8");
+  if (!IsUtf8(line)) return absl::InvalidArgumentError("the line is no UTF-8");
   if (line.front() == '{') {
     if (absl::Status status = ParseJson(line, item); !status.ok()) return status;
   } else {

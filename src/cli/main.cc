@@ -13,8 +13,9 @@
 namespace escalona::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddRun,      AddGen,   AddUrl,    AddPlan, AddEstimate,
-                                    AddSimulate, AddServe, AddClient, AddStore};
+constexpr AddCommand kCommands[] = {AddRun,      AddGen,      AddUrl,   AddPlan,
+                                    AddEstimate, AddSimulate, AddServe, AddClient,
+                                    AddStore,    AddAssoc,    AddBench};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names = {"help"};

@@ -18,6 +18,8 @@
 #include "cli/serve_frontier.h"
 #include "cli/units.h"
 #include "cli/version.h"
+#include "escalona/clock.h"
+#include "server/association_service.h"
 #include "server/frontier_host.h"
 #include "server/http_service.h"
 #include "server/router.h"
@@ -33,6 +35,7 @@ struct Options {
   std::string durability = "interval";
   std::string assoc_memory;
   FrontierFlags frontier;
+  bool routes = false;
 };
 
 // The signals that end the server. Blocked before any thread starts, so that they are taken here
@@ -60,6 +63,24 @@ void LogToStandardError() {
   spdlog::set_default_logger(std::move(logger));
 }
 
+absl::Status AddAssociations(const Options& options, const std::string& folder, const Clock& clock,
+                             server::Router& router, server::ServiceList& services) {
+  server::AssociationServiceOptions service;
+  service.folder = folder;
+  service.durability = options.durability == "sync"   ? assoc::Durability::kSync
+                       : options.durability == "none" ? assoc::Durability::kNone
+                                                      : assoc::Durability::kInterval;
+  if (!options.assoc_memory.empty()) {
+    const auto bytes = ParseSize(options.assoc_memory);
+    if (!bytes.ok()) {
+      return absl::InvalidArgumentError("--assoc-memory: " + std::string(bytes.status().message()));
+    }
+    service.memory_bytes = *bytes;
+  }
+  services.Add(std::make_unique<server::AssociationService>(service, clock, router));
+  return absl::OkStatus();
+}
+
 absl::Status AddHttp(const Options& options, server::Router& router,
                      server::ServiceList& services) {
   const auto address = ParseAddress(options.http);
@@ -73,7 +94,7 @@ absl::Status AddHttp(const Options& options, server::Router& router,
   return absl::OkStatus();
 }
 
-// Adds the frontier, whose side of gRPC is added last: see Run.
+// Adds the frontier, whose side of gRPC is added last.
 absl::StatusOr<server::FrontierHost*> AddFrontier(const Options& options, const std::string& folder,
                                                   const Clock& clock, server::Router& router,
                                                   server::ServiceList& services) {
@@ -88,6 +109,33 @@ absl::StatusOr<server::FrontierHost*> AddFrontier(const Options& options, const 
   return added;
 }
 
+// Everything that serves, in the order it starts.
+absl::Status AddServices(const Options& options, const std::string& associations,
+                         const std::string& frontier, const Clock& clock, server::Router& router,
+                         server::ServiceList& services) {
+  const absl::StatusOr<server::GrpcOptions> grpc = GrpcOptionsOf(options.frontier);
+  if (!grpc.ok()) return grpc.status();
+  absl::Status added = AddAssociations(options, associations, clock, router, services);
+  if (!added.ok()) return added;
+  const auto host = AddFrontier(options, frontier, clock, router, services);
+  if (!host.ok()) return host.status();
+  added = AddHttp(options, router, services);
+  if (!added.ok()) return added;
+  services.Add(std::make_unique<server::GrpcService>(*grpc, **host));
+  return absl::OkStatus();
+}
+
+absl::Status PrintRoutes(const Options& options) {
+  const SystemClock clock;
+  server::Router router;
+  server::ServiceList services;
+  if (absl::Status status = AddServices(options, "", "", clock, router, services); !status.ok()) {
+    return status;
+  }
+  for (const std::string& route : router.List()) std::printf("%s\n", route.c_str());
+  return absl::OkStatus();
+}
+
 absl::Status Run(Options options) {
   const sigset_t signals = EndingSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -96,8 +144,6 @@ absl::Status Run(Options options) {
       !status.ok()) {
     return status;
   }
-  const absl::StatusOr<server::GrpcOptions> grpc = GrpcOptionsOf(options.frontier);
-  if (!grpc.ok()) return grpc.status();
   spdlog::info("escalona {} (commit {}), data in {}", kVersion, kCommit, options.data);
   const auto data = store::DataDirectory::Open(options.data);
   if (!data.ok()) return data.status();
@@ -105,18 +151,17 @@ absl::Status Run(Options options) {
   const SystemClock clock;
   server::Router router;
   server::ServiceList services;
-  const auto frontier = AddFrontier(options, data->frontier(), clock, router, services);
-  if (!frontier.ok()) return frontier.status();
-  if (absl::Status status = AddHttp(options, router, services); !status.ok()) return status;
-  services.Add(std::make_unique<server::GrpcService>(*grpc, **frontier));
-  if (absl::Status status = services.Start(); !status.ok()) return status;
+  absl::Status status =
+      AddServices(options, data->associations(), data->frontier(), clock, router, services);
+  if (status.ok()) status = services.Start();
+  if (!status.ok()) return status;
   WaitForEnd(signals);
   services.Stop();
   return absl::OkStatus();
 }
 
 int Serve(const Options& options) {
-  const absl::Status done = Run(options);
+  const absl::Status done = options.routes ? PrintRoutes(options) : Run(options);
   if (done.ok()) return kDone;
   std::fprintf(stderr, "escalona serve: %s\n", std::string(done.message()).c_str());
   return kCouldNotBeDone;
@@ -140,6 +185,7 @@ void AddServe(CLI::App& app, int& status) {
   serve->add_option("--assoc-memory", options->assoc_memory,
                     "Memory for associations, such as 4GiB; more than that stays in the store");
   AddFrontierFlags(*serve, options->frontier);
+  serve->add_flag("--routes", options->routes, "Print the routes of HTTP and end");
   serve->footer(
       "Log lines go to standard error. SIGINT and SIGTERM stop the server when the requests under "
       "way are answered; a second one stops it at once.\n"

@@ -327,7 +327,7 @@ void Connection::FeedSink() {
       Dispatch();
     }
   };
-  if (route_->options.blocking) {
+  if (route_->options.blocking || sink_->MayWait()) {
     Offload(take, go_on);
   } else {
     take();
@@ -337,11 +337,18 @@ void Connection::FeedSink() {
 
 void Connection::Dispatch() {
   request_.body = parsed_.body;
-  if (!answered_ && route_->options.blocking) {
-    Offload([this] { Answer(); }, [this] { Respond(); });
-    return;
+  if (!answered_) {
+    request_.may_wait = route_->options.blocking || (sink_ != nullptr && sink_->MayWait());
+    if (!request_.may_wait) Answer();
+    if (response_.deferred) {
+      response_.Clear();
+      request_.may_wait = true;
+    }
+    if (request_.may_wait) {
+      Offload([this] { Answer(); }, [this] { Respond(); });
+      return;
+    }
   }
-  if (!answered_) Answer();
   Respond();
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace escalona::server {
 namespace {
 
@@ -21,23 +23,6 @@ int HexDigit(char c) {
 }
 
 constexpr char kHex[] = "0123456789abcdef";
-
-// The bytes of the UTF-8 sequence at the front; 0 if it is not one.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  if (first == 0xE0 && byte(1) < 0xA0) return 0;  // too long a form
-  if (first == 0xED && byte(1) > 0x9F) return 0;  // a surrogate
-  if (first == 0xF0 && byte(1) < 0x90) return 0;
-  if (first == 0xF4 && byte(1) > 0x8F) return 0;
-  return length;
-}
 
 void AppendEscaped(char c, std::string& json) {
   switch (c) {
@@ -108,6 +93,7 @@ void Response::Clear() {
   body.clear();
   headers.clear();
   source.reset();
+  deferred = false;
 }
 
 void SetError(int status, std::string_view code, std::string_view message, std::string_view field,
@@ -201,7 +187,7 @@ void AppendJsonString(std::string_view text, std::string& json) {
     json.append(text.substr(0, plain));
     text.remove_prefix(plain);
     if (text.empty()) break;
-    const size_t length = Utf8Length(text);
+    const size_t length = Utf8CharacterSize(text);
     if (length == 0) {
       json += "\xEF\xBF\xBD";
     } else if (length > 1) {

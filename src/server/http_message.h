@@ -27,6 +27,7 @@ struct Request {
   std::string_view query;           // as sent, without the '?'
   std::vector<std::string> params;  // of the pattern, decoded, in its order
   std::vector<std::pair<std::string_view, std::string_view>> headers;
+  bool may_wait = false;  // whether it runs in a worker
   std::string_view body;  // empty where a sink takes it
 
   // The first header of that name (ASCII case does not matter); empty if there is none.
@@ -53,6 +54,9 @@ struct Response {
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
   std::unique_ptr<BodySource> source;  // instead of body, if set
+  // Set by the handler of a route that is not blocking, when answering this request would take it
+  // long: it is called again in a worker (may_wait), with an empty response.
+  bool deferred = false;
 
   // Keeps what was allocated for the body.
   void Clear();
@@ -62,6 +66,8 @@ struct Response {
 class BodySink {
  public:
   virtual ~BodySink() = default;
+  // Whether the next Take or Finish may take long: it is then called in a worker.
+  virtual bool MayWait() const { return false; }
   // False: enough; `response` has been filled in, and the connection will be closed.
   virtual bool Take(std::string_view piece, Response& response) = 0;
   // The body is complete. Not called if the client left before its end.

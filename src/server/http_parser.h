@@ -45,7 +45,10 @@ struct ParsedRequest {
   // Sets the views of `request` to what is kept here.
   void Fill(Request& request) const {
     const std::string_view all = text;
-    const std::string_view target = all.substr(0, target_size);
+    std::string_view target = all.substr(0, target_size);
+    if (target.starts_with("http://")) {  // as a proxy is asked
+      target.remove_prefix(std::min(target.find('/', 7), target.size()));
+    }
     const size_t question = std::min(target.find('?'), target.size());
     request.method = method;
     request.path = target.substr(0, question);

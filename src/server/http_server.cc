@@ -48,7 +48,7 @@ class HttpServer::Impl {
     const size_t threads = options_.threads != 0
                                ? options_.threads
                                : std::max(2U, std::thread::hardware_concurrency());
-    if (router_.has_blocking()) workers_ = std::make_unique<asio::thread_pool>(options_.workers);
+    workers_ = std::make_unique<asio::thread_pool>(options_.workers);
     const size_t most = ConnectionsAllowed(options_.max_connections);
     for (size_t i = 0; i < threads; ++i) {
       loops_.push_back(std::make_unique<HttpLoop>(
@@ -77,7 +77,7 @@ class HttpServer::Impl {
     }
     for (auto& loop : loops_) loop->Abort();
     // Workers first: what they finish is posted to the loops, which must be there to drop it.
-    if (workers_ != nullptr) workers_->join();
+    workers_->join();
     for (auto& loop : loops_) loop->Join();
   }
 

@@ -17,7 +17,7 @@ struct HttpOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8080;  // 0: any that is free
   size_t threads = 0;    // that serve connections; 0: one per processor, at least 2
-  size_t workers = 32;   // that run blocking routes; started only if there is such a route
+  size_t workers = 32;   // that run what may wait
   // Beyond it, the connection that has been without a request (a whole header) longest is closed
   // for the new one; if all have one, the new one is answered 503. The limit on open files lowers
   // it.

@@ -67,7 +67,6 @@ void Router::Insert(Method method, std::string_view pattern, Route route) {
   }
   std::unique_ptr<Route>& slot = node->routes[static_cast<size_t>(method)];
   if (slot != nullptr) Mistake(pattern, "is there already");
-  has_blocking_ |= route.options.blocking;
   slot = std::make_unique<Route>(std::move(route));
   list_.push_back(std::string(MethodName(method)) + " " + std::string(pattern));
 }

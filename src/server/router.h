@@ -64,7 +64,6 @@ class Router {
 
   // "GET /associations/{key}", in the order of Add: what there is, for documents and tests.
   std::vector<std::string> List() const;
-  bool has_blocking() const { return has_blocking_; }
 
  private:
   struct Node;
@@ -73,7 +72,6 @@ class Router {
 
   std::unique_ptr<Node> root_;
   std::vector<std::string> list_;
-  bool has_blocking_ = false;
 };
 
 }  // namespace escalona::server

@@ -200,6 +200,12 @@ TEST_F(HttpServerTest, AnswersWithLengthDateAndType) {
   EXPECT_THAT(answer, EndsWith("\r\n\r\nhello J\xC3\xBCrgen/x"));
 }
 
+TEST_F(HttpServerTest, ATargetMayNameTheServer) {
+  Start();
+  EXPECT_THAT(Get("http://example.org:8080/hello/a"), EndsWith("hello a"));
+  EXPECT_THAT(Get("http://example.org"), StartsWith("HTTP/1.1 404 "));
+}
+
 TEST_F(HttpServerTest, A204HasNeitherLengthNorBody) {
   Start();
   const std::string answer =

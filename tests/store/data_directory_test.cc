@@ -28,7 +28,8 @@ class DataDirectoryTest : public ::testing::Test {
   }
   void SetFormat(const std::string& text) const { std::ofstream(path_ + "/FORMAT") << text; }
 
-  const std::string path_ = ::testing::TempDir() + "data_directory_test/inner";
+  const std::string path_ =
+      ::testing::TempDir() + "data_directory_test" + std::to_string(getpid()) + "/inner";
 };
 
 TEST_F(DataDirectoryTest, IsMadeAndOpenedAgain) {

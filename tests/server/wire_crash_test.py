@@ -1,0 +1,310 @@
+"""What survives the end of the server, however it ends, and what becomes of it when the disk or the system fails."""
+import os
+import pathlib
+import random
+import resource
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import grpc
+from frontier_server import (ESCALONA, FAIL, LONG, OK, Frontier, Server, completed, discovered, info, known, pb)
+
+ROUNDS = 200 if LONG else 5
+
+
+class FolderTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="escalona-crash-")
+        self.addCleanup(self.folder.cleanup)
+        self.data = pathlib.Path(self.folder.name) / "data"
+
+    def refused(self, data, *arguments, grpc_address="127.0.0.1:0"):
+        """The complaint of a server that must not start."""
+        done = subprocess.run([ESCALONA, "serve", "--data", str(data), "--grpc", grpc_address, "--http", "127.0.0.1:0",
+                               *arguments], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        complaint = done.stderr.strip().splitlines()[-1]
+        self.assertTrue(complaint.startswith("escalona serve: "), complaint)
+        return complaint
+
+
+class Restart(FolderTest):
+    def restart_keeps_everything(self, end):
+        server = Server(self.data)
+        frontier = Frontier(server)
+        frontier.delay(0)
+        frontier.put(*[discovered(f"http://{h}.com/{i}", metadata={"m": [h]}) for h in "abcdef" for i in range(4)],
+                     *[completed(f"http://f.com/done{i}") for i in range(2)], known("http://later.com/", 4_000_000_000))
+        frontier.delay(1000, key="a.com")
+        frontier.block("b.com", 4_000_000_000)
+        frontier.block("unseen.com", 4_000_000_000)
+        frontier.stub.SetCrawlLimit(pb.CrawlLimitParams(key="f.com", limit=2))
+        leased = frontier.get(1, 10, lease=36_000)
+        self.assertEqual(sorted(g.key for g in leased), ["a.com", "c.com", "d.com", "e.com"])
+        frontier.put(completed("http://a.com/0"))
+        before, listed = frontier.stats(), sorted(str(item) for item in frontier.urls(size=1000))
+        frontier.stub.SetActive(pb.Active(state=False))
+        frontier.close()
+        end(server)
+
+        server = Server(self.data)
+        frontier = Frontier(server)
+        self.assertFalse(frontier.stub.GetActive(pb.Local()).state)
+        frontier.stub.SetActive(pb.Active(state=True))
+        self.assertEqual(frontier.stats(), before)
+        self.assertEqual(sorted(str(item) for item in frontier.urls(size=1000)), listed)
+        # a: inside its delay; b: blocked; c, d, e: a lease each; f: at its limit.
+        self.assertEqual(frontier.get(1, 10), [])
+        self.assertEqual(sorted(g.key for g in frontier.get(2, 10)), ["c.com"] * 2 + ["d.com"] * 2 + ["e.com"] * 2)
+        frontier.put(discovered("http://unseen.com/"))
+        self.assertEqual(frontier.get(1, 10, key="unseen.com", crawlID=""), [])
+        frontier.block("b.com", 0)
+        self.assertEqual([g.key for g in frontier.get(1, 10)], ["b.com"])  # at once: the default delay is still 0
+        frontier.close()
+        self.assertEqual(server.stop(), 0)
+
+    def test_an_orderly_end(self):
+        self.restart_keeps_everything(lambda server: self.assertEqual(server.stop(), 0))
+
+    def test_kill_9(self):
+        self.restart_keeps_everything(lambda server: server.kill())
+
+
+class KillLoop(FolderTest):
+    """A crawler against a server that is killed again and again; what was acknowledged is the model."""
+
+    def setUp(self):
+        super().setUp()
+        self.known, self.done, self.leased = set(), set(), set()
+        self.sent_done = set()
+        self.number = 0
+
+    def crawl(self, server, stop):
+        frontier = Frontier(server)
+
+        def put():
+            def items():
+                while not stop.is_set():
+                    self.number += 1
+                    yield discovered(f"http://h{self.number % 200}.com/{self.number}")
+            try:
+                for ack in frontier.stub.PutURLs(items()):
+                    assert ack.status != FAIL
+                    self.known.add(ack.ID)
+            except grpc.RpcError:
+                pass
+
+        def get():
+            try:
+                while not stop.is_set():
+                    for got in frontier.stub.GetURLs(pb.GetParams(max_urls_per_queue=3, max_queues=10, delay_requestable=36_000)):
+                        assert got.url not in self.leased and got.url not in self.sent_done, f"{got.url} was handed out twice"
+                        self.leased.add(got.url)
+                    batch = random.sample(sorted(self.leased), min(10, len(self.leased)))
+                    self.sent_done.update(batch)
+                    self.leased.difference_update(batch)
+                    for ack in frontier.stub.PutURLs(iter([completed(url) for url in batch])):
+                        if ack.status == OK:
+                            self.done.add(ack.ID)
+            except grpc.RpcError:
+                pass
+            except AssertionError as error:
+                self.problems.append(error)
+
+        self.problems = []
+        threads = [threading.Thread(target=put), threading.Thread(target=get)]
+        for thread in threads:
+            thread.start()
+        return frontier, threads
+
+    def check(self, frontier):
+        states = {item.known.info.url: item.known.refetchable_from_date for item in frontier.urls(size=2**31 - 1)}
+        self.assertEqual(self.known - set(states), set(), "acknowledged and lost")
+        self.assertEqual({url for url in self.done if states[url] != 0}, set(), "completed, acknowledged and back again")
+        stats = frontier.stats()
+        self.assertEqual(stats.size, sum(1 for date in states.values() if date != 0))
+        self.assertEqual(stats.counts["completed"], sum(1 for date in states.values() if date == 0))
+        self.assertGreaterEqual(stats.inProcess, len(self.leased))
+
+    def test_nothing_acknowledged_is_lost_and_nothing_is_leased_twice(self):
+        random.seed(7)
+        for turn in range(ROUNDS):
+            durability = ("--durability", "sync") if turn % 3 == 2 else ()
+            server = Server(self.data, "--default-delay", "0", *durability)
+            if turn > 0:
+                frontier = Frontier(server)
+                self.check(frontier)
+                frontier.close()
+            stop = threading.Event()
+            frontier, threads = self.crawl(server, stop)
+            time.sleep(random.uniform(0.05, 0.5))
+            server.kill()
+            stop.set()
+            for thread in threads:
+                thread.join()
+            frontier.close()
+            self.assertEqual(self.problems, [])
+        self.assertGreater(len(self.known), 100)
+        self.assertGreater(len(self.done), 10)
+
+
+class Refusal(FolderTest):
+    def test_two_servers_on_one_folder(self):
+        server = Server(self.data)
+        self.assertIn(str(self.data), self.refused(self.data))
+        frontier = Frontier(server)
+        self.assertEqual(frontier.put(discovered("http://a.com/")), [OK])
+        frontier.close()
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_port_that_is_taken(self):
+        server = Server(self.data)
+        complaint = self.refused(self.data.parent / "other", grpc_address=server.address)
+        self.assertIn(server.address, complaint)
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_folder_of_a_newer_program(self):
+        self.data.mkdir()
+        (self.data / "FORMAT").write_text("escalona data 99\n")
+        self.assertIn("99", self.refused(self.data))
+        self.assertEqual((self.data / "FORMAT").read_text(), "escalona data 99\n")
+
+    def test_a_damaged_store(self):
+        server = Server(self.data)
+        frontier = Frontier(server)
+        frontier.put(*[discovered(f"http://a.com/{i}") for i in range(100)])
+        frontier.close()
+        self.assertEqual(server.stop(), 0)
+        manifest, = (self.data / "frontier").glob("MANIFEST-*")
+        content = bytearray(manifest.read_bytes())
+        content[len(content) // 2:] = b"\xff" * (len(content) - len(content) // 2)
+        manifest.write_bytes(content)
+        self.refused(self.data)
+        self.assertEqual(manifest.read_bytes(), bytes(content))  # nothing was reset
+
+    def test_a_folder_that_is_none(self):
+        self.data.write_text("a file")
+        self.assertIn(str(self.data), self.refused(self.data))
+
+    def test_settings_that_are_wrong(self):
+        self.assertIn("--grpc", self.refused(self.data, grpc_address="nonsense"))
+        self.assertIn("did you mean rocksdb.path", self.refused(self.data, "rocksdb.paht=/tmp/x"))
+        self.assertIn("--default-delay", self.refused(self.data, "--default-delay", "soon"))
+
+
+class Settings(FolderTest):
+    def test_arguments_of_the_reference_server(self):
+        with_port = Server(None, f"rocksdb.path={self.data}", "server.enable_reflection=true", "--node", "frontier.example:7071")
+        frontier = Frontier(with_port)
+        self.assertEqual(list(frontier.stub.ListNodes(pb.Empty()).values), ["frontier.example:7071"])
+        frontier.close()
+        self.assertTrue((self.data / "frontier").is_dir())
+        self.assertEqual(with_port.stop(), 0)
+
+
+class Tmpfs:
+    """A small file system of its own; needs root."""
+
+    def __init__(self, size):
+        self.path = tempfile.mkdtemp(prefix="escalona-tmpfs-")
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.path], capture_output=True).returncode:
+            os.rmdir(self.path)
+            raise unittest.SkipTest("a file system cannot be mounted here (it needs root)")
+
+    def remount(self, how):
+        subprocess.run(["mount", "-o", f"remount,{how}", self.path], check=True)
+
+    def close(self):
+        subprocess.run(["umount", "-l", self.path], check=True)
+        os.rmdir(self.path)
+
+
+class Failure(FolderTest):
+    def mounted(self, size):
+        disk = Tmpfs(size)
+        self.addCleanup(disk.close)
+        return disk
+
+    @staticmethod
+    def fill(disk):
+        with open(os.path.join(disk.path, "filler"), "wb", buffering=0) as filler:
+            try:
+                while filler.write(b"x" * 4096) == 4096:
+                    pass
+            except OSError:
+                pass
+
+    def test_a_full_disk(self):
+        disk = self.mounted("48m")
+        data = pathlib.Path(disk.path) / "data"
+        server = Server(data, "--memory", "16MiB")
+        frontier = Frontier(server)
+        good, failed = [], 0
+        for n in range(4000):
+            if n == 20:
+                self.fill(disk)
+            urls = [f"http://h{i}.com/{n}/" + "x" * 200 for i in range(50)]
+            statuses = frontier.put(*[discovered(url) for url in urls])
+            good += [url for url, status in zip(urls, statuses) if status == OK]
+            failed += statuses.count(FAIL)
+            if failed:
+                break
+        self.assertGreater(failed, 0)
+        self.assertIsNone(server.process.poll())
+        self.assertTrue(any("could not be stored" in line for line in server.log), server.log[-5:])
+        self.assertGreater(server.metrics()["frontier_putURLs_failed_total"], 0)
+        frontier.close()
+        server.kill()
+        os.remove(os.path.join(disk.path, "filler"))
+        server = Server(data, "--memory", "16MiB")
+        frontier = Frontier(server)
+        stored = {item.known.info.url for item in frontier.urls(size=2**31 - 1)}
+        self.assertEqual(set(good) - stored, set())
+        self.assertEqual(frontier.put(discovered("http://again.com/")), [OK])
+        frontier.close()
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_read_only_folder(self):
+        disk = self.mounted("48m")
+        data = pathlib.Path(disk.path) / "data"
+        server = Server(data)
+        self.assertEqual(server.stop(), 0)
+        disk.remount("ro")
+        self.assertIn(str(data), self.refused(data))
+        disk.remount("rw")
+
+    def test_no_permission(self):
+        if os.geteuid() != 0:
+            self.data.mkdir(mode=0o500)
+            self.assertIn(str(self.data), self.refused(self.data))
+            return
+        try:  # root may write everywhere but here
+            self.assertIn("/proc", self.refused("/proc/escalona-data"))
+        except subprocess.TimeoutExpired:
+            self.skipTest("no folder that root may not write")
+
+    def test_out_of_file_handles(self):
+        server = Server(self.data, preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80)))
+        frontier = Frontier(server)
+        self.assertEqual(frontier.put(discovered("http://a.com/1")), [OK])
+        others = [Frontier(server) for _ in range(100)]
+        for other in others:
+            try:
+                other.stub.GetActive(pb.Local(), timeout=0.02)
+            except grpc.RpcError:
+                pass
+        self.assertIsNone(server.process.poll())
+        self.assertEqual(frontier.put(discovered("http://a.com/2")), [OK])  # who was there is served
+        for other in others:
+            other.close()
+        self.assertEqual(frontier.put(discovered("http://a.com/3")), [OK])
+        frontier.close()
+        self.assertEqual(server.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

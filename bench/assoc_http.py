@@ -41,7 +41,7 @@ class Escalona:
     def __init__(self, program, data, *options):
         self.program, self.port = program, free_port()
         self.start = time.monotonic()
-        self.process = subprocess.Popen([program, "serve", "--data", data, "--http", f"127.0.0.1:{self.port}", *options],
+        self.process = subprocess.Popen([program, "serve", "--data", data, "--grpc", "127.0.0.1:0", "--http", f"127.0.0.1:{self.port}", *options],
                                         stderr=subprocess.DEVNULL)
         while True:
             with contextlib.suppress(OSError):

@@ -5,6 +5,7 @@
 #   allocation  the solver beside memcpy, linearity, memory; other allocations beside the optimum
 #   plan        escalona plan beside cut, 14.5 M pages (needs about 5 GB of disk)
 #   assoc       the association engine and service beside Redis 7 and SQLite
+#   wire        the frontier server over gRPC beside an echo service on the same stack
 #   loop        beliefs and other estimators beside an oracle
 # Files are made in the usual temporary folder, or in $ESCALONA_BENCH_DIR.
 set -euo pipefail
@@ -12,7 +13,7 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh build bench
 scripts/build.sh release escalona_program escalona_benchmarks
 build=build/release
-[ $# -gt 0 ] || set -- scheduler url allocation plan assoc loop
+[ $# -gt 0 ] || set -- scheduler url allocation plan assoc wire loop
 for name; do
   case $name in
     scheduler) bench/scheduler.py $build ;;
@@ -20,7 +21,8 @@ for name; do
     allocation) $build/bench/allocation_bench 1e8 ;;
     plan) bench/plan_vs_cut.py $build/escalona ;;
     assoc) bench/assoc.py && bench/assoc_http.py $build ;;
+    wire) $build/bench/frontier_wire run $build/escalona "${ESCALONA_BENCH_DIR:-/tmp}/escalona-wire-data" ;;
     loop) $build/bench/closed_loop ;;
-    *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url allocation plan assoc loop" >&2; exit 2 ;;
+    *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url allocation plan assoc wire loop" >&2; exit 2 ;;
   esac
 done

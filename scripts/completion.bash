@@ -2,7 +2,7 @@
 _escalona() {
   local current=${COMP_WORDS[COMP_CWORD]} help command
   case ${COMP_WORDS[1]} in
-    assoc | bench) command=("${COMP_WORDS[@]:1:2}") ;;  # these have verbs of their own
+    assoc | bench | client) command=("${COMP_WORDS[@]:1:2}") ;;  # these have verbs of their own
     *) command=("${COMP_WORDS[1]}") ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "${COMP_WORDS[1]}" = help ]; }; then

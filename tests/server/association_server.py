@@ -19,7 +19,7 @@ class Server:
     def __init__(self, data, *options):
         self.data = data
         self.log = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([PROGRAM, "serve", "--data", data, "--http", "127.0.0.1:0", *options],
+        self.process = subprocess.Popen([PROGRAM, "serve", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *options],
                                         stderr=subprocess.PIPE, text=True)
         self.port = None
         for line in self.process.stderr:

@@ -1,6 +1,6 @@
 """The ways in which StormCrawler, Scrapy and crawler4j call a frontier, and the ways in which calls go wrong."""
+import os
 import pathlib
-import resource
 import socket
 import tempfile
 import threading
@@ -25,6 +25,10 @@ def endless(first, released):
 
 
 class Patterns(WireTest):
+    def assert_memory(self, used, most):
+        if not os.environ.get("ESCALONA_SANITIZED"):  # sanitizers keep what was freed
+            self.assertLess(used, most)
+
     def test_streams_of_one_item_each(self):  # Scrapy
         for n in range(300):
             self.assertEqual(self.frontier.put(discovered(f"http://a.com/{n}", crawl="spider.1")), [OK])
@@ -48,7 +52,7 @@ class Patterns(WireTest):
         self.assertEqual(self.frontier.put(discovered("http://other.com/")), [OK])
         self.assertEqual(len(self.frontier.get(1, 10)), 10)
         per_stream = (memory_of(self.server) - before) / sent
-        self.assertLess(per_stream, 100 << 10)
+        self.assert_memory(per_stream, 100 << 10)
         for call in calls:
             call.cancel()
         released.set()
@@ -95,7 +99,7 @@ class Patterns(WireTest):
         first = self.frontier.stats().size
         time.sleep(0.5)
         self.assertEqual(self.frontier.stats().size, first)  # it stands still, for its acks are not read
-        self.assertLess(memory_of(self.server) - before, 100 << 20)
+        self.assert_memory(memory_of(self.server) - before, 100 << 20)
         self.assertEqual(self.frontier.put(discovered("http://b.com/")), [OK])
         stuck.set()
         call.cancel()
@@ -108,7 +112,7 @@ class Patterns(WireTest):
         getting = other.stub.GetURLs(pb.GetParams(max_urls_per_queue=1))
         next(listing), next(getting)
         time.sleep(0.3)
-        self.assertLess(memory_of(self.server) - before, 60 << 20)
+        self.assert_memory(memory_of(self.server) - before, 60 << 20)
         self.assertEqual(self.frontier.put(discovered("http://new.com/")), [OK])  # nobody else is held up
         self.assertEqual(self.frontier.stats().numberOfQueues, 20_001)
         self.assertEqual(1 + sum(1 for _ in listing), 20_000)

@@ -178,7 +178,7 @@ bool WaitUntil(Sender::Shared& shared, const std::function<bool()>& holds) {
   return shared.changed.wait_for(lock, std::chrono::seconds(100), holds);
 }
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int kStreams = 200;
 constexpr int kMessages = 5'000;
 #else

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "assoc/packed_key.h"
-#include "assoc/varint.h"
+#include "base/varint.h"
 
 namespace escalona::assoc {
 namespace {

@@ -23,6 +23,7 @@ void AddPlan(CLI::App& app, int& status);
 void AddEstimate(CLI::App& app, int& status);
 void AddUrl(CLI::App& app, int& status);
 void AddSimulate(CLI::App& app, int& status);
+void AddStore(CLI::App& app, int& status);
 
 }  // namespace escalona::cli
 

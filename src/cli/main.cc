@@ -13,7 +13,8 @@
 namespace escalona::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddRun, AddGen, AddUrl, AddPlan, AddEstimate, AddSimulate};
+constexpr AddCommand kCommands[] = {AddRun,      AddGen,      AddUrl,  AddPlan,
+                                    AddEstimate, AddSimulate, AddStore};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names = {"help"};

@@ -4,6 +4,7 @@
 #   url         URL parsing beside Boost.URL
 #   allocation  the solver beside memcpy, linearity, memory; other allocations beside the optimum
 #   plan        escalona plan beside cut, 14.5 M pages (needs about 5 GB of disk)
+#   assoc       the association engine and service beside Redis 7 and SQLite
 #   loop        beliefs and other estimators beside an oracle
 # Files are made in the usual temporary folder, or in $ESCALONA_BENCH_DIR.
 set -euo pipefail
@@ -11,14 +12,15 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh build bench
 scripts/build.sh release escalona_program escalona_benchmarks
 build=build/release
-[ $# -gt 0 ] || set -- scheduler url allocation plan loop
+[ $# -gt 0 ] || set -- scheduler url allocation plan assoc loop
 for name; do
   case $name in
     scheduler) bench/scheduler.py $build ;;
     url) $build/bench/url_bench ;;
     allocation) $build/bench/allocation_bench 1e8 ;;
     plan) bench/plan_vs_cut.py $build/escalona ;;
+    assoc) bench/assoc.py && bench/assoc_http.py $build ;;
     loop) $build/bench/closed_loop ;;
-    *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url allocation plan loop" >&2; exit 2 ;;
+    *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url allocation plan assoc loop" >&2; exit 2 ;;
   esac
 done

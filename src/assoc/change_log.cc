@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "assoc/key.h"
 #include "assoc/packed_key.h"
 #include "base/varint.h"
 
@@ -53,6 +54,29 @@ bool TakeChange(std::string_view& bytes, Change& change) {
   return change.kind == Change::Kind::kDeleteAssociator || TakeKey(bytes, change.key);
 }
 
+bool PassChange(std::string_view& bytes, std::string_view& associator, std::string& text) {
+  if (bytes.empty()) return false;
+  const auto head = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  const uint8_t kind = head & ~kHasWeight;
+  constexpr auto kLast = static_cast<uint8_t>(Change::Kind::kDeleteAssociator);
+  if (kind > kLast) return false;
+  if ((head & kHasWeight) != 0) {
+    uint64_t weight;
+    if (kind != static_cast<uint8_t>(Change::Kind::kIncrement)) return false;
+    if (!TakeVarint(bytes, weight) || weight == 0) return false;
+  }
+  std::string_view key;
+  KeyKind key_kind;
+  if (!PassKey(bytes, key_kind, associator)) return false;
+  if (key_kind == KeyKind::kGuidLower || key_kind == KeyKind::kGuidUpper) {
+    text.clear();
+    AppendKeyText(key_kind, associator, text);
+    associator = text;
+  }
+  return kind == kLast || PassKey(bytes, key_kind, key);
+}
+
 ChangeLog::ChangeLog(store::Store& store, Options options)
     : store_(store), options_(std::move(options)) {}
 
@@ -78,6 +102,13 @@ absl::Status ChangeLog::Commit(uint64_t number) {
 absl::Status ChangeLog::Flush() {
   std::unique_lock<std::mutex> lock(mutex_);
   return options_.enabled ? WriteUpTo(last_, lock) : absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> ChangeLog::FlushAll() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!options_.enabled) return last_;
+  if (absl::Status status = WriteUpTo(last_, lock); !status.ok()) return status;
+  return committed_;
 }
 
 absl::Status ChangeLog::WriteUpTo(uint64_t number, std::unique_lock<std::mutex>& lock) {
@@ -114,24 +145,23 @@ void ChangeLog::ContinueAfter(uint64_t number) {
 }
 
 absl::Status ChangeLog::Replay(
-    absl::FunctionRef<absl::Status(uint64_t number, const Change&)> apply) {
+    absl::FunctionRef<absl::StatusOr<uint64_t>(uint64_t first, std::string_view changes)> take) {
   absl::Status status;
-  Change change;
-  uint64_t number = 0;
+  uint64_t next = 0;
   absl::Status scanned =
       store_.ScanPrefix(options_.prefix, [&](std::string_view key, std::string_view bytes) {
-        if (!TakeBigEndian(key.substr(options_.prefix.size()), number)) {
+        uint64_t first;
+        if (!TakeBigEndian(key.substr(options_.prefix.size()), first)) {
           status = absl::DataLossError("change log: a key that is no number");
+          return false;
         }
-        for (; status.ok() && !bytes.empty(); ++number) {
-          status = TakeChange(bytes, change)
-                       ? apply(number, change)
-                       : absl::DataLossError("change log: a record that is no list of changes");
-        }
+        const auto taken = take(first, bytes);
+        status = taken.status();
+        if (taken.ok()) next = first + *taken;
         return status.ok();
       });
   if (!scanned.ok()) return scanned;
-  if (status.ok() && number > 0) ContinueAfter(number - 1);
+  if (status.ok() && next > 0) ContinueAfter(next - 1);
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "store/store.h"
 
 namespace escalona::assoc {
@@ -29,6 +30,9 @@ void AppendChange(Change::Kind kind, std::string_view associator, std::string_vi
                   uint64_t weight, std::string& bytes);
 // Takes a change off the front of `bytes`; false if there is none.
 bool TakeChange(std::string_view& bytes, Change& change);
+// The same, without making strings: only whom it is about, as a view into `bytes`, or into `text`,
+// where a spelling has to be made.
+bool PassChange(std::string_view& bytes, std::string_view& associator, std::string& text);
 
 // Changes are numbered 1, 2, ... in the order of Append. What several threads append while the
 // store is writing goes out together as one record, so that one trip to the disk serves them all.
@@ -55,13 +59,18 @@ class ChangeLog {
   absl::Status Commit(uint64_t number);
   // Writes everything appended so far, whatever gather_bytes says.
   absl::Status Flush();
+  // The same; returns the number of the last change written, with which a record ends, so that
+  // Truncate may cut there.
+  absl::StatusOr<uint64_t> FlushAll();
 
   uint64_t last() const;
   // Numbers go on after `number`; before the first Append.
   void ContinueAfter(uint64_t number);
 
-  // Reads the records in order; DataLoss if one cannot be read.
-  absl::Status Replay(absl::FunctionRef<absl::Status(uint64_t number, const Change&)> apply);
+  // Gives each record in order: its changes, and the number of the first, and is told how many they
+  // are, or an error. DataLoss if a key is none.
+  absl::Status Replay(
+      absl::FunctionRef<absl::StatusOr<uint64_t>(uint64_t first, std::string_view changes)> take);
   // Adds to `batch` the removal of all changes up to `number`.
   void Truncate(uint64_t number, store::Batch& batch) const;
 

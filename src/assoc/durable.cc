@@ -15,8 +15,8 @@
 namespace escalona::assoc {
 namespace {
 
-constexpr size_t kCheckpointBytes = 4 << 20;  // lists go to the store in batches of this size
-constexpr size_t kGatheredBytes = 64 << 10;   // of the log, between two calls of Sync
+constexpr size_t kCheckpointBytes = 256 << 10;  // lists go to the store in batches of this size
+constexpr size_t kGatheredBytes = 64 << 10;     // of the log, between two calls of Sync
 constexpr size_t kEvictedAtOnce = 64;
 
 absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
@@ -37,6 +37,11 @@ ChangeLog::Options LogOptions(const DurableOptions& options) {
 
 bool IsName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxAssociationKeyBytes;
+}
+
+absl::Status Full(uint64_t most) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the namespace is full: it may have ", most, " pairs"));
 }
 
 uint64_t Sum(const std::vector<CountedKey>& list) {
@@ -68,7 +73,9 @@ DurableAssociations::DurableAssociations(store::Store& store, const DurableOptio
     : store_(store),
       options_(options),
       counter_(WithoutQuota(options.counter)),
-      log_(store, LogOptions(options)) {}
+      log_(store, LogOptions(options)),
+      max_pairs_(options.counter.max_pairs),
+      memory_bytes_(options.memory_bytes) {}
 
 DurableAssociations::~DurableAssociations() { log_.Flush().IgnoreError(); }
 
@@ -107,6 +114,20 @@ absl::Status DurableAssociations::Recover() {
     counter_.SetAge(half_lives);
   }
   uint64_t newest = 0;
+  if (absl::Status status = ReadHeads(newest); !status.ok()) return status;
+  uint64_t first = 0;
+  const absl::Status status =
+      log_.Replay([&](uint64_t number, std::string_view changes) -> absl::StatusOr<uint64_t> {
+        if (first == 0) first = number;
+        return KeepForReplay(number, changes);
+      });
+  if (!status.ok()) return status;
+  log_.ContinueAfter(newest);
+  checkpointed_ = first == 0 ? log_.last() : first - 1;
+  return absl::OkStatus();
+}
+
+absl::Status DurableAssociations::ReadHeads(uint64_t& newest) {
   absl::Status status;
   absl::Status scanned =
       store_.ScanPrefix(options_.prefix + "T", [&](std::string_view, std::string_view bytes) {
@@ -121,73 +142,127 @@ absl::Status DurableAssociations::Recover() {
         away_count_ += head->total;
         return true;
       });
-  if (!scanned.ok()) return scanned;
-  if (!status.ok()) return status;
-  absl::flat_hash_map<std::string, uint64_t> contained;
-  uint64_t first = 0;
-  status = log_.Replay([&](uint64_t number, const Change& change) -> absl::Status {
-    if (first == 0) first = number;
-    Stripe& stripe = StripeOf(change.associator);
-    {
-      const std::lock_guard<std::mutex> lock(stripe.mutex);
-      uint64_t& last = contained[change.associator];
-      if (absl::Status read = Load(stripe, change.associator, &last); !read.ok()) return read;
-      if (number <= last) return absl::OkStatus();
-      switch (change.kind) {
-        case Change::Kind::kIncrement: {
-          auto counted = counter_.Increment(change.associator, change.key, change.weight);
-          if (!counted.ok()) return counted.status();
-          break;
-        }
-        case Change::Kind::kDeletePair:
-          counter_.DeletePair(change.associator, change.key);
-          break;
-        case Change::Kind::kDeleteAssociator:
-          counter_.DeleteAssociator(change.associator);
-          break;
-      }
-      MarkChanged(stripe, change.associator, number);
-    }
-    return EvictIfNeeded();
-  });
-  if (!status.ok()) return status;
-  log_.ContinueAfter(newest);
-  checkpointed_ = first == 0 ? log_.last() : first - 1;
-  return absl::OkStatus();
+  return scanned.ok() ? status : scanned;
 }
 
-absl::Status DurableAssociations::Load(Stripe& stripe, std::string_view associator,
-                                       uint64_t* sequence) {
-  if (away_associators_.load(std::memory_order_relaxed) == 0 || !IsName(associator)) {
-    return absl::OkStatus();
+absl::StatusOr<uint64_t> DurableAssociations::KeepForReplay(uint64_t first,
+                                                            std::string_view changes) {
+  std::string_view rest = log_records_.emplace_back(changes);
+  uint64_t number = first;
+  std::string_view associator;
+  std::string text;
+  for (; !rest.empty(); ++number) {
+    const char* const begin = rest.data();
+    if (!PassChange(rest, associator, text) || replay_.size() >= kNoChange) {
+      return absl::DataLossError("change log: a record that is no list of changes");
+    }
+    const auto place = static_cast<uint32_t>(replay_.size());
+    replay_.push_back({begin, static_cast<uint32_t>(rest.data() - begin), kNoChange, number});
+    Stripe& stripe = StripeOf(associator);
+    const auto [at, is_new] = stripe.replay.try_emplace(AbslView(associator));
+    ReplayChain& chain = at->second;
+    if (is_new) {
+      ++replayed_later_;
+      chain.first = place;
+    } else {
+      replay_[chain.last].next = place;
+    }
+    chain.last = place;
   }
-  if (counter_.TotalsOf(associator).pairs != 0) return absl::OkStatus();
-  if (stripe.changed.contains(AbslView(associator))) return absl::OkStatus();  // deleted since
+  return number - first;
+}
+
+absl::StatusOr<ListRecord> DurableAssociations::ReadRecord(std::string_view associator) {
   const auto bytes = store_.Get(ListKey(associator));
   if (!bytes.ok()) return bytes.status();
-  if (!bytes->has_value()) return absl::OkStatus();
-  auto record = DecodeList(**bytes);
+  if (!bytes->has_value()) return ListRecord{.sequence = 0, .age = counter_.Age(), .list = {}};
+  return DecodeList(**bytes);
+}
+
+absl::StatusOr<bool> DurableAssociations::Replay(std::string_view associator,
+                                                 const ReplayChain& chain, ListRecord& record) {
+  const std::lock_guard<std::mutex> lock(scratch_mutex_);
+  if (scratch_ == nullptr) {
+    scratch_ = std::make_unique<AssociationCounter>(WithoutQuota(options_.counter));
+  }
+  if (absl::Status status = scratch_->Load(associator, record.list); !status.ok()) return status;
+  bool any = false;
+  Change change;
+  for (uint32_t place = chain.first; place != kNoChange; place = replay_[place].next) {
+    const uint64_t number = replay_[place].number;
+    std::string_view bytes(replay_[place].bytes, replay_[place].size);
+    if (!TakeChange(bytes, change)) {
+      return absl::DataLossError("change log: what was kept of it is broken");
+    }
+    if (number <= record.sequence) continue;
+    record.sequence = number;
+    any = true;
+    switch (change.kind) {
+      case Change::Kind::kIncrement: {
+        const auto counted = scratch_->Increment(associator, change.key, change.weight);
+        if (!counted.ok()) return counted.status();
+        break;
+      }
+      case Change::Kind::kDeletePair:
+        scratch_->DeletePair(associator, change.key);
+        break;
+      case Change::Kind::kDeleteAssociator:
+        scratch_->DeleteAssociator(associator);
+        break;
+    }
+  }
+  record.list = scratch_->Extract(associator);
+  return any;
+}
+
+absl::Status DurableAssociations::Load(Stripe& stripe, std::string_view associator) {
+  if (NothingAway() || !IsName(associator)) return absl::OkStatus();
+  if (counter_.TotalsOf(associator).pairs != 0) return absl::OkStatus();
+  const auto replay = stripe.replay.find(AbslView(associator));
+  const bool has_replay = replay != stripe.replay.end();
+  if (!has_replay && stripe.changed.contains(AbslView(associator))) {
+    return absl::OkStatus();  // deleted since
+  }
+  auto record = ReadRecord(associator);
   if (!record.ok()) return record.status();
+  const bool stored = !record->list.empty();
   const uint64_t pairs = record->list.size();
   const uint64_t count = Sum(record->list);
+  bool outdated = false;
   if (record->age < counter_.Age()) {
     Halve(counter_.Age() - record->age, record->list);
-    if (record->list.empty()) {
+    if (record->list.empty() && !has_replay) {
       // Nothing of it is left. The log is younger than its age, so no change of it can return.
       store::Batch batch;
       batch.Delete(ListKey(associator));
       batch.Delete(HeadKey(associator));
       if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;
     }
+    outdated = has_replay;
+  }
+  if (has_replay) {
+    const auto replayed = Replay(associator, replay->second, *record);
+    if (!replayed.ok()) return replayed.status();
+    outdated |= *replayed;
   }
   if (absl::Status status = counter_.Load(associator, record->list); !status.ok()) {
     return absl::DataLossError(absl::StrCat("stored list: ", status.message()));
   }
-  if (sequence != nullptr) *sequence = record->sequence;
-  --away_associators_;
-  away_pairs_ -= pairs;
-  away_count_ -= count;
+  if (outdated) MarkChanged(stripe, associator, record->sequence);
+  if (has_replay) {
+    stripe.replay.erase(replay);
+    --replayed_later_;
+  }
+  if (stored) {
+    --away_associators_;
+    away_pairs_ -= pairs;
+    away_count_ -= count;
+  }
   return absl::OkStatus();
+}
+
+bool DurableAssociations::IsAway(std::string_view associator) const {
+  return !NothingAway() && IsName(associator) && counter_.TotalsOf(associator).pairs == 0;
 }
 
 void DurableAssociations::MarkChanged(Stripe& stripe, std::string_view associator,
@@ -201,13 +276,12 @@ void DurableAssociations::MarkChanged(Stripe& stripe, std::string_view associato
 }
 
 absl::Status DurableAssociations::CheckQuota(const AssociationIncrement& item) const {
-  const uint64_t most = options_.counter.max_pairs;
+  const uint64_t most = max_pairs_.load(std::memory_order_relaxed);
   if (most == std::numeric_limits<uint64_t>::max() || Totals().pairs < most) {
     return absl::OkStatus();
   }
   if (counter_.CountAndRank(item.associator, item.key).has_value()) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the namespace is full: it may have ", most, " pairs"));
+  return Full(most);
 }
 
 absl::StatusOr<uint64_t> DurableAssociations::CountOne(Stripe& stripe,
@@ -258,7 +332,7 @@ absl::Status DurableAssociations::CountStripe(Stripe& stripe,
                                               std::span<const size_t> indices, uint64_t& number,
                                               std::vector<AssociationBatchError>& refused) {
   const std::lock_guard<std::mutex> lock(stripe.mutex);
-  if (options_.counter.max_pairs != std::numeric_limits<uint64_t>::max()) {
+  if (max_pairs_.load(std::memory_order_relaxed) != std::numeric_limits<uint64_t>::max()) {
     // One by one: whether there is room depends on the item before.
     for (const size_t index : indices) {
       const auto counted = CountOne(stripe, items[index], number);
@@ -322,7 +396,7 @@ absl::StatusOr<uint64_t> DurableAssociations::Increment(std::string_view associa
 
 absl::Status DurableAssociations::ReadStored(std::string_view associator,
                                              absl::FunctionRef<void()> read) {
-  if (away_associators_.load() == 0 || !IsName(associator)) return absl::OkStatus();
+  if (NothingAway() || !IsName(associator)) return absl::OkStatus();
   {
     Stripe& stripe = StripeOf(associator);
     const std::lock_guard<std::mutex> lock(stripe.mutex);
@@ -330,6 +404,18 @@ absl::Status DurableAssociations::ReadStored(std::string_view associator,
     read();
   }
   return EvictIfNeeded();
+}
+
+bool DurableAssociations::VisitHead(
+    std::string_view associator, int64_t k, uint64_t min,
+    absl::FunctionRef<void(std::string_view key, uint64_t count)> visit) const {
+  int64_t visited = 0;
+  counter_.ForEachKey(associator, [&](std::string_view key, uint64_t count) {
+    if (count < min) return false;  // counts descend
+    visit(key, count);
+    return ++visited < k;
+  });
+  return visited > 0;
 }
 
 absl::StatusOr<std::vector<CountedKey>> DurableAssociations::Top(std::string_view associator,
@@ -398,18 +484,101 @@ absl::StatusOr<uint64_t> DurableAssociations::DeleteAssociator(std::string_view 
   return pairs;
 }
 
-absl::StatusOr<uint64_t> DurableAssociations::DeleteKeyEverywhere(std::string_view key) {
-  uint64_t lists = 0;
+absl::StatusOr<std::vector<std::string>> DurableAssociations::ListsWith(std::string_view key) {
+  std::vector<std::string> lists;
   absl::Status status;
   const absl::Status visited = ForEachAssociator([&](std::string_view associator) {
-    const auto deleted = DeletePair(associator, key);
-    status = deleted.status();
-    lists += deleted.ok() && *deleted ? 1 : 0;
+    const std::lock_guard<std::mutex> lock(StripeOf(associator).mutex);  // it stays where it is
+    bool has = counter_.CountAndRank(associator, key).has_value();
+    if (!has && IsAway(associator)) {
+      // Read, not loaded: there may be more of them than memory.
+      const auto record = ReadRecord(associator);
+      status = record.status();
+      has = record.ok() && std::any_of(record->list.begin(), record->list.end(),
+                                       [&](const auto& entry) { return entry.key == key; });
+    }
+    if (has) lists.emplace_back(associator);
     return status.ok();
   });
   if (!visited.ok()) return visited;
   if (!status.ok()) return status;
   return lists;
+}
+
+absl::StatusOr<uint64_t> DurableAssociations::DeleteKeyEverywhere(std::string_view key) {
+  if (!IsName(key)) return 0;
+  const auto lists = ListsWith(key);
+  if (!lists.ok()) return lists.status();
+  uint64_t number = 0;
+  uint64_t deleted = 0;
+  {
+    const AllStripes all(stripes_);
+    for (const std::string& associator : *lists) {
+      if (absl::Status status = Load(StripeOf(associator), associator); !status.ok()) return status;
+    }
+    // One record of the log has them all.
+    std::string changes;
+    std::vector<const std::string*> changed;
+    for (const std::string& associator : *lists) {
+      if (!counter_.DeletePair(associator, key)) continue;
+      AppendChange(Change::Kind::kDeletePair, associator, key, 1, changes);
+      changed.push_back(&associator);
+    }
+    deleted = changed.size();
+    if (deleted > 0) number = log_.Append(changes, deleted);
+    for (const std::string* associator : changed) {
+      MarkChanged(StripeOf(*associator), *associator, number);
+    }
+  }
+  if (absl::Status status = log_.Commit(number); !status.ok()) return status;
+  if (absl::Status status = EvictIfNeeded(); !status.ok()) return status;
+  return deleted;
+}
+
+absl::Status DurableAssociations::Replace(std::string_view associator,
+                                          std::span<const CountedKey> list) {
+  if (!IsName(associator)) return absl::InvalidArgumentError("an empty or over-long associator");
+  uint64_t number;
+  {
+    Stripe& stripe = StripeOf(associator);
+    const std::lock_guard<std::mutex> lock(stripe.mutex);
+    if (absl::Status status = Load(stripe, associator); !status.ok()) return status;
+    const uint64_t others = Totals().pairs - counter_.TotalsOf(associator).pairs;
+    const uint64_t most = max_pairs_.load(std::memory_order_relaxed);
+    if (others > most || list.size() > most - others) return Full(most);
+    if (absl::Status status = counter_.Load(associator, list); !status.ok()) return status;
+    // As writes that give this order: of equals >= 2 the last comes first, of those at 1 the first.
+    std::string changes;
+    AppendChange(Change::Kind::kDeleteAssociator, associator, {}, 1, changes);
+    const auto ones = std::partition_point(list.begin(), list.end(),
+                                           [](const auto& entry) { return entry.count > 1; });
+    for (auto at = ones; at != list.begin();) {
+      --at;
+      AppendChange(Change::Kind::kIncrement, associator, at->key, at->count, changes);
+    }
+    for (auto at = ones; at != list.end(); ++at) {
+      AppendChange(Change::Kind::kIncrement, associator, at->key, 1, changes);
+    }
+    number = log_.Append(changes, list.size() + 1);
+    MarkChanged(stripe, associator, number);
+  }
+  if (absl::Status status = log_.Commit(number); !status.ok()) return status;
+  return EvictIfNeeded();
+}
+
+absl::StatusOr<std::vector<std::string>> DurableAssociations::AssociatorsAfter(
+    std::string_view after, size_t limit) {
+  const std::string prefix = options_.prefix + "T";
+  // The least key that is greater.
+  const std::string begin = after.empty() ? prefix : prefix + std::string(after) + '\0';
+  std::vector<std::string> names;
+  const absl::Status status =
+      store_.Scan(begin, store::EndOfPrefix(prefix), [&](std::string_view key, std::string_view) {
+        names.emplace_back(key.substr(prefix.size()));
+        return names.size() < limit;
+      });
+  if (!status.ok()) return status;
+  return names;
 }
 
 absl::Status DurableAssociations::ForEachAssociator(
@@ -437,25 +606,92 @@ absl::Status DurableAssociations::Sync() {
 }
 
 void DurableAssociations::Store(std::string_view associator, uint64_t number, store::Batch& batch) {
-  ListRecord record{.sequence = number, .age = counter_.Age(), .list = {}};
+  ListEncoder encoder;
   counter_.ForEachKey(associator, [&](std::string_view key, uint64_t count) {
-    record.list.push_back({std::string(key), count});
+    encoder.Add(key, count);
     return true;
   });
-  if (record.list.empty()) {
+  if (encoder.empty()) {
     batch.Delete(ListKey(associator));
     batch.Delete(HeadKey(associator));
   } else {
-    batch.Put(ListKey(associator), EncodeList(record));
-    batch.Put(HeadKey(associator), EncodeListHead(HeadOf(record)));
+    const ListHead head = encoder.Head(number, counter_.Age());
+    batch.Put(ListKey(associator), encoder.Encode(head));
+    batch.Put(HeadKey(associator), EncodeListHead(head));
   }
 }
 
+absl::Status DurableAssociations::CheckpointSlice(Stripe& stripe,
+                                                  std::span<const std::string> names, uint64_t upto,
+                                                  size_t& done) {
+  const std::lock_guard<std::mutex> lock(stripe.mutex);
+  store::Batch lists;
+  const size_t first = done;
+  uint64_t last = 0;
+  for (; done < names.size() && lists.bytes() < kCheckpointBytes; ++done) {
+    const std::string& name = names[done];
+    if (stripe.replay.contains(name)) {
+      if (absl::Status status = Load(stripe, name); !status.ok()) return status;
+    }
+    const auto changed = stripe.changed.find(name);
+    if (changed == stripe.changed.end()) continue;  // evicted meanwhile
+    Store(name, changed->second, lists);
+    last = std::max(last, changed->second);
+  }
+  if (lists.empty()) return absl::OkStatus();
+  if (last > upto) {
+    if (absl::Status status = log_.Flush(); !status.ok()) return status;
+  }
+  if (absl::Status status = store_.Write(lists, store::Reach::kOs); !status.ok()) return status;
+  for (size_t i = first; i < done; ++i) stripe.changed.erase(names[i]);
+  return absl::OkStatus();
+}
+
+absl::Status DurableAssociations::CheckpointStripe(Stripe& stripe, uint64_t upto) {
+  std::vector<std::string> names;
+  {
+    const std::lock_guard<std::mutex> lock(stripe.mutex);
+    names.reserve(stripe.changed.size() + stripe.replay.size());
+    for (const auto& [associator, number] : stripe.changed) names.push_back(associator);
+    for (const auto& [associator, changes] : stripe.replay) names.push_back(associator);
+  }
+  for (size_t done = 0; done < names.size();) {
+    if (absl::Status status = CheckpointSlice(stripe, names, upto, done); !status.ok()) {
+      return status;
+    }
+    if (absl::Status status = EvictIfNeeded(); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableAssociations::Checkpoint() {
+  const std::lock_guard<std::mutex> one(checkpoint_mutex_);
+  // A change up to here is either in a list that its stripe says has changed, or stored.
+  const auto upto = log_.FlushAll();
+  if (!upto.ok()) return upto.status();
+  for (Stripe& stripe : stripes_) {
+    if (absl::Status status = CheckpointStripe(stripe, *upto); !status.ok()) return status;
+  }
+  store::Batch batch;
+  log_.Truncate(*upto, batch);
+  if (absl::Status status = store_.Write(batch, store::Reach::kDisk); !status.ok()) return status;
+  checkpointed_ = *upto;
+  // All chains have been followed; who follows one holds its mutex.
+  const std::lock_guard<std::mutex> lock(scratch_mutex_);
+  log_records_ = {};
+  replay_ = {};
+  return absl::OkStatus();
+}
+
 absl::Status DurableAssociations::CheckpointLocked(store::Batch batch) {
-  const uint64_t last = log_.last();
-  if (absl::Status status = log_.Flush(); !status.ok()) return status;
+  const auto last = log_.FlushAll();
+  if (!last.ok()) return last.status();
   store::Batch lists;
   for (Stripe& stripe : stripes_) {
+    while (!stripe.replay.empty()) {
+      const std::string associator = stripe.replay.begin()->first;
+      if (absl::Status status = Load(stripe, associator); !status.ok()) return status;
+    }
     for (const auto& [associator, number] : stripe.changed) {
       Store(associator, number, lists);
       if (lists.bytes() < kCheckpointBytes) continue;
@@ -464,19 +700,18 @@ absl::Status DurableAssociations::CheckpointLocked(store::Batch batch) {
     }
   }
   if (absl::Status status = store_.Write(lists, store::Reach::kOs); !status.ok()) return status;
-  log_.Truncate(last, batch);
+  log_.Truncate(*last, batch);
   if (absl::Status status = store_.Write(batch, store::Reach::kDisk); !status.ok()) return status;
   for (Stripe& stripe : stripes_) stripe.changed.clear();
-  checkpointed_ = last;
+  checkpointed_ = *last;
   return absl::OkStatus();
 }
 
-absl::Status DurableAssociations::Checkpoint() {
-  const AllStripes all(stripes_);
-  return CheckpointLocked({});
-}
-
 absl::Status DurableAssociations::SetAge(uint64_t half_lives) {
+  if (half_lives <= counter_.Age()) return absl::OkStatus();
+  // Most of the work while writers go on; the rest while they wait.
+  if (absl::Status status = Checkpoint(); !status.ok()) return status;
+  const std::lock_guard<std::mutex> one(checkpoint_mutex_);
   const AllStripes all(stripes_);
   if (half_lives <= counter_.Age()) return absl::OkStatus();
   std::string age;
@@ -489,14 +724,16 @@ absl::Status DurableAssociations::SetAge(uint64_t half_lives) {
 }
 
 absl::Status DurableAssociations::EvictIfNeeded() {
-  if (counter_.MemoryBytes() <= options_.memory_bytes) return absl::OkStatus();
+  if (counter_.MemoryBytes() <= memory_bytes_.load(std::memory_order_relaxed))
+    return absl::OkStatus();
   const std::unique_lock<std::mutex> lock(evict_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
-  while (counter_.MemoryBytes() > options_.memory_bytes) {
+  while (counter_.MemoryBytes() > memory_bytes_.load(std::memory_order_relaxed)) {
     const std::vector<std::string> cold = counter_.ColdAssociators(kEvictedAtOnce);
     for (const std::string& associator : cold) {
       if (absl::Status status = Evict(associator); !status.ok()) return status;
-      if (counter_.MemoryBytes() <= options_.memory_bytes) return absl::OkStatus();
+      if (counter_.MemoryBytes() <= memory_bytes_.load(std::memory_order_relaxed))
+        return absl::OkStatus();
     }
     if (cold.size() < kEvictedAtOnce) break;  // nothing else can go
   }

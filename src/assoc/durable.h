@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -48,15 +49,18 @@ struct DurableOptions {
 //   L<number>       the changes since, several to a record (change_log.h)
 //   H               the age in half-lives
 // A write changes the list in memory, appends to the log, and returns when the log is as safe as
-// asked. Checkpoint writes the lists changed since the last one and then cuts the log. On opening,
-// the log is applied again, where a list does not contain a change yet: the numbers tell. So a list
-// may be written at any time between checkpoints, which is what eviction does, and counts neither
-// twice nor never; the log goes ahead of the list, so what is found after a crash is the state at
-// one moment. Lists are loaded when they are touched, so opening reads their heads only.
+// asked. Checkpoint writes the lists changed since the last one, a few at a time, and then cuts the
+// log. What the log says of a list is applied again when the list is loaded, if it does not contain
+// it yet: the numbers tell. So a list may be written at any time, which is what eviction and
+// checkpoints do, and counts neither twice nor never; the log goes ahead of the list, so what is
+// found after a crash is the state at one moment. Lists are loaded when they are touched: opening
+// reads their heads, and sorts the log by associator.
 //
 // Order: an associator belongs to one of 16 stripes; under the stripe's mutex a change is made in
 // memory and gets its place in the log, so the log has the changes of an associator (deletes too)
 // in the order they happened. Readers take the mutex only if the list is not in memory.
+//
+// Invariant: a list with changes to be applied (Stripe::replay) is not in memory.
 //
 // Age: SetAge makes a checkpoint first, so that all changes in the log are of one age.
 //
@@ -84,43 +88,99 @@ class DurableAssociations {
   [[nodiscard]] absl::StatusOr<AssociatorTotals> TotalsOf(std::string_view associator);
   [[nodiscard]] absl::StatusOr<bool> DeletePair(std::string_view associator, std::string_view key);
   [[nodiscard]] absl::StatusOr<uint64_t> DeleteAssociator(std::string_view associator);
-  // Loads every list once. After a crash in its midst the key is gone from some lists only.
+  // Looks at every list once, then removes the key from all at one moment, of which a crash leaves
+  // everything or nothing. What is written meanwhile may stay.
   [[nodiscard]] absl::StatusOr<uint64_t> DeleteKeyEverywhere(std::string_view key);
+  // As AssociationCounter::Load: the list becomes this one.
+  [[nodiscard]] absl::Status Replace(std::string_view associator, std::span<const CountedKey> list);
   [[nodiscard]] absl::Status SetAge(uint64_t half_lives);
 
   // Makes a checkpoint, then visits the associators in order of their stored names.
   [[nodiscard]] absl::Status ForEachAssociator(
       absl::FunctionRef<bool(std::string_view associator)> visit);
 
-  // Those in memory and those in the store.
+  // The next associators in order of their stored names, after `after` (none: empty), at most
+  // `limit`; those that a checkpoint has seen.
+  [[nodiscard]] absl::StatusOr<std::vector<std::string>> AssociatorsAfter(std::string_view after,
+                                                                          size_t limit);
+
+  // Gives the head of a list that is in memory, without copying it: at most k entries, those with
+  // count >= min. A writer of this associator waits meanwhile; `visit` must not call the counter.
+  // False if there was nothing: the list may be away (IsAway), or have no such entry.
+  bool VisitHead(std::string_view associator, int64_t k, uint64_t min,
+                 absl::FunctionRef<void(std::string_view key, uint64_t count)> visit) const;
+
+  // Whether a call for this associator has to read the store.
+  [[nodiscard]] bool IsAway(std::string_view associator) const;
+  [[nodiscard]] bool AnyAway() const { return !NothingAway(); }
+
+  // From now on; both may be changed at any time.
+  void SetMaxPairs(uint64_t max_pairs) { max_pairs_ = max_pairs; }
+  void SetMemoryBytes(size_t memory_bytes) { memory_bytes_ = memory_bytes; }
+
+  // Those in memory and those in the store; without what the log says of lists not touched since
+  // the opening, until a checkpoint.
   [[nodiscard]] AssociationTotals Totals() const;
   [[nodiscard]] size_t MemoryBytes() const { return counter_.MemoryBytes(); }
   // Changes made since the last checkpoint: what a restart has to go through.
   [[nodiscard]] uint64_t LogChanges() const;
+  // Whether the log found on opening is still kept in memory: a checkpoint applies it.
+  [[nodiscard]] bool HasReplay() const { return replayed_later_ != 0; }
 
   [[nodiscard]] absl::Status Sync();
-  // Writers wait meanwhile, readers of lists in memory do not.
+  // Gives the log to the store; the store's Sync then makes it safe.
+  [[nodiscard]] absl::Status Flush() { return log_.Flush(); }
+  // Holds a writer up for as long as a few lists of its stripe (or one long one) take to be
+  // written, readers of lists in memory never.
   [[nodiscard]] absl::Status Checkpoint();
 
  private:
   static constexpr size_t kStripes = 16;
 
+  // A change of the log as it was found on opening: where it stands in log_records_, its number,
+  // and the next change of the same associator.
+  struct ReplayChange {
+    const char* bytes;
+    uint32_t size;
+    uint32_t next;  // in replay_; kNoChange: none
+    uint64_t number;
+  };
+  static constexpr uint32_t kNoChange = std::numeric_limits<uint32_t>::max();
+  struct ReplayChain {
+    uint32_t first = kNoChange;
+    uint32_t last = kNoChange;
+  };
+
   struct Stripe {
     std::mutex mutex;
     // Associators that differ from what is stored (or are stored and gone): their last change.
     absl::flat_hash_map<std::string, uint64_t> changed;
+    // What the log said on opening of associators that were not touched since.
+    absl::flat_hash_map<std::string, ReplayChain> replay;
   };
   class AllStripes;
 
   DurableAssociations(store::Store& store, const DurableOptions& options);
 
   absl::Status Recover();
+  absl::Status ReadHeads(uint64_t& newest);
+  // Sorts a record of the log by associator; the number of its changes.
+  absl::StatusOr<uint64_t> KeepForReplay(uint64_t first, std::string_view changes);
   std::string ListKey(std::string_view associator) const;
   std::string HeadKey(std::string_view associator) const;
   Stripe& StripeOf(std::string_view associator);
-  // Reads the list into memory unless it is there or nowhere; the stripe is locked. Stores the
-  // number of the last change the stored list contained, if it was read.
-  absl::Status Load(Stripe& stripe, std::string_view associator, uint64_t* sequence = nullptr);
+  // Whether every list is in memory.
+  bool NothingAway() const {
+    return away_associators_.load(std::memory_order_relaxed) == 0 &&
+           replayed_later_.load(std::memory_order_relaxed) == 0;
+  }
+  // Reads the list into memory, with what the log says of it, unless it is there or nowhere; the
+  // stripe is locked.
+  absl::Status Load(Stripe& stripe, std::string_view associator);
+  absl::StatusOr<ListRecord> ReadRecord(std::string_view associator);
+  // Applies the changes that the record does not contain; true if there were any.
+  absl::StatusOr<bool> Replay(std::string_view associator, const ReplayChain& chain,
+                              ListRecord& record);
   // For a reader that found nothing in memory: loads the list and reads again, if it may be stored.
   absl::Status ReadStored(std::string_view associator, absl::FunctionRef<void()> read);
   void MarkChanged(Stripe& stripe, std::string_view associator, uint64_t number);
@@ -138,8 +198,14 @@ class DurableAssociations {
                            std::vector<AssociationBatchError>& refused);
   // Adds to the batch what makes the stored list equal to the one in memory; the stripe is locked.
   void Store(std::string_view associator, uint64_t number, store::Batch& batch);
-  // The same for all changed lists, and cuts the log; all stripes are locked.
+  // Writes the lists of a stripe that have changed, in slices; `upto` is in the log already.
+  absl::Status CheckpointStripe(Stripe& stripe, uint64_t upto);
+  absl::Status CheckpointSlice(Stripe& stripe, std::span<const std::string> names, uint64_t upto,
+                               size_t& done);
+  // All changed lists, and cuts the log; all stripes are locked.
   absl::Status CheckpointLocked(store::Batch batch);
+  // The associators whose lists have the key.
+  absl::StatusOr<std::vector<std::string>> ListsWith(std::string_view key);
   absl::Status EvictIfNeeded();
   absl::Status Evict(std::string_view associator);
 
@@ -149,6 +215,15 @@ class DurableAssociations {
   ChangeLog log_;
   std::array<Stripe, kStripes> stripes_;
   std::mutex evict_mutex_;
+  std::mutex checkpoint_mutex_;                  // one at a time; before any stripe
+  std::mutex scratch_mutex_;                     // last of all
+  std::unique_ptr<AssociationCounter> scratch_;  // where changes are replayed, out of sight
+  std::atomic<uint64_t> max_pairs_;
+  std::atomic<size_t> memory_bytes_;
+  std::atomic<uint64_t> replayed_later_ = 0;  // associators in Stripe::replay
+  // Written by Recover only; freed by the first checkpoint, after which no chain is left.
+  std::deque<std::string> log_records_;  // which does not move them
+  std::vector<ReplayChange> replay_;
   std::atomic<uint64_t> checkpointed_ = 0;
   // Of the lists that are in the store and not in memory.
   std::atomic<uint64_t> away_associators_ = 0;

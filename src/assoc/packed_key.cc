@@ -13,16 +13,24 @@ void AppendKey(std::string_view text, std::string& bytes) {
   bytes.append(key.Bytes());
 }
 
-bool TakeKey(std::string_view& bytes, std::string& text) {
+bool PassKey(std::string_view& bytes, KeyKind& kind, std::string_view& packed) {
   uint64_t head;
   if (!TakeVarint(bytes, head)) return false;
-  const auto kind = static_cast<KeyKind>(head & 3);
+  kind = static_cast<KeyKind>(head & 3);
   const uint64_t size = head >> 2;
   if (size == 0 || size > kMaxAssociationKeyBytes || size > bytes.size()) return false;
   if (kind != KeyKind::kBytes && size != kPackedBytes) return false;
-  text.clear();
-  AppendKeyText(kind, bytes.substr(0, size), text);
+  packed = bytes.substr(0, size);
   bytes.remove_prefix(size);
+  return true;
+}
+
+bool TakeKey(std::string_view& bytes, std::string& text) {
+  KeyKind kind;
+  std::string_view packed;
+  if (!PassKey(bytes, kind, packed)) return false;
+  text.clear();
+  AppendKeyText(kind, packed, text);
   return true;
 }
 

@@ -29,8 +29,6 @@ absl::StatusOr<ListHead> TakeHead(std::string_view& bytes) {
   return head;
 }
 
-KeyKind KindOf(std::string_view text) { return MakeKey(text, 0).kind; }
-
 }  // namespace
 
 ListHead HeadOf(const ListRecord& record) {
@@ -49,28 +47,47 @@ std::string EncodeListHead(const ListHead& head) {
   return bytes;
 }
 
-std::string EncodeList(const ListRecord& record) {
-  std::string bytes = EncodeListHead(HeadOf(record));
-  uint8_t kind = kMixed;
-  if (!record.list.empty()) {
-    kind = static_cast<uint8_t>(KindOf(record.list.front().key));
-    const bool same = std::all_of(record.list.begin(), record.list.end(), [&](const auto& entry) {
-      return static_cast<uint8_t>(KindOf(entry.key)) == kind;
-    });
-    if (!same) kind = kMixed;
+void ListEncoder::Add(std::string_view key, uint64_t count) {
+  const Key packed = MakeKey(key, 0);
+  const auto kind = static_cast<uint8_t>(packed.kind);
+  if (pairs_ == 0) kind_ = kind;
+  if (kind != kind_ && kind_ != kMixed) Mix();
+  AppendVarint(pairs_ == 0 ? count : last_ - count, keys_);
+  if (kind_ == kMixed) {
+    AppendKey(key, keys_);
+  } else {
+    keys_.append(packed.Bytes());
   }
-  bytes.push_back(static_cast<char>(kind));
-  uint64_t last = 0;
-  for (const CountedKey& entry : record.list) {
-    AppendVarint(last == 0 ? entry.count : last - entry.count, bytes);
-    last = entry.count;
-    if (kind == kMixed) {
-      AppendKey(entry.key, bytes);
-    } else {
-      bytes.append(MakeKey(entry.key, 0).Bytes());
-    }
+  last_ = count;
+  total_ += count;
+  ++pairs_;
+}
+
+void ListEncoder::Mix() {
+  const std::string same = std::move(keys_);
+  std::string_view rest = same;
+  keys_.clear();
+  std::string text;
+  for (uint64_t number; TakeVarint(rest, number); rest.remove_prefix(kPackedBytes)) {
+    AppendVarint(number, keys_);
+    text.clear();
+    AppendKeyText(static_cast<KeyKind>(kind_), rest.substr(0, kPackedBytes), text);
+    AppendKey(text, keys_);
   }
+  kind_ = kMixed;
+}
+
+std::string ListEncoder::Encode(const ListHead& head) const {
+  std::string bytes = EncodeListHead(head);
+  bytes.push_back(static_cast<char>(pairs_ == 0 ? kMixed : kind_));
+  bytes.append(keys_);
   return bytes;
+}
+
+std::string EncodeList(const ListRecord& record) {
+  ListEncoder encoder;
+  for (const CountedKey& entry : record.list) encoder.Add(entry.key, entry.count);
+  return encoder.Encode(HeadOf(record));
 }
 
 absl::StatusOr<ListHead> DecodeListHead(std::string_view bytes) { return TakeHead(bytes); }

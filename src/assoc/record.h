@@ -33,6 +33,27 @@ struct ListHead {
 // the key: 16 bytes if the kind is one of those, else its kind and length in one number and its
 // bytes. Numbers are LEB128. About 17 bytes per pair for GUIDs and 16-byte keys.
 std::string EncodeList(const ListRecord& record);
+
+// The same, key by key and without a string for each.
+class ListEncoder {
+ public:
+  // The next key in list order.
+  void Add(std::string_view key, uint64_t count);
+  bool empty() const { return pairs_ == 0; }
+  ListHead Head(uint64_t sequence, uint64_t age) const { return {sequence, age, pairs_, total_}; }
+  std::string Encode(const ListHead& head) const;
+
+ private:
+  // Writes the keys so far, all of one kind, as keys of any kind.
+  void Mix();
+
+  std::string keys_;
+  uint8_t kind_ = 0;  // of all keys, once there is one
+  uint64_t pairs_ = 0;
+  uint64_t total_ = 0;
+  uint64_t last_ = 0;
+};
+
 ListHead HeadOf(const ListRecord& record);
 
 // DataLoss if the bytes are no record, whatever they are: cut off, too long, counts that do not

@@ -24,6 +24,9 @@ void AddEstimate(CLI::App& app, int& status);
 void AddUrl(CLI::App& app, int& status);
 void AddSimulate(CLI::App& app, int& status);
 void AddStore(CLI::App& app, int& status);
+void AddServe(CLI::App& app, int& status);
+void AddAssoc(CLI::App& app, int& status);
+void AddBench(CLI::App& app, int& status);
 
 }  // namespace escalona::cli
 

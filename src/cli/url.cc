@@ -15,7 +15,7 @@
 #include "cli/input_file.h"
 #include "cli/line_reader.h"
 #include "cli/output_file.h"
-#include "cli/utf8.h"
+#include "base/utf8.h"
 #include "url/quote.h"
 
 namespace escalona::cli {

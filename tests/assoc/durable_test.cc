@@ -95,6 +95,13 @@ class World {
     } else if (chance == 110) {
       EXPECT_TRUE(counter_->SetAge(++age_).ok());
       for (auto& [_, model] : models_) model.Halve(1);
+    } else if (chance < 114) {
+      // The list as it is, of another associator: the order stays.
+      const Entries from = models_[Name(random() % 12)].list();
+      std::vector<CountedKey> list;
+      for (const auto& [entry, count] : from) list.push_back({entry, count});
+      EXPECT_TRUE(counter_->Replace(name, list).ok());
+      models_[name].Set(from);
     } else if (chance < 400) {
       Batch(random);
     } else {
@@ -235,6 +242,41 @@ TEST(DurableAssociations, ADeletedAssociatorDoesNotReturn) {
     }
     EXPECT_EQ(*(*counter)->DeleteAssociator("a"), 1);
   }
+}
+
+TEST(DurableAssociations, ShortRecordsOfALongLogAreReplayed) {
+  const std::unique_ptr<store::Store> store = store::NewMemoryStore();
+  ListModel model;
+  {
+    auto counter = DurableAssociations::Open(*store, {.durability = Durability::kSync});
+    for (int i = 0; i < 3000; ++i) {
+      const std::string key = absl::StrCat(i * i % 7);
+      ASSERT_TRUE((*counter)->Increment(absl::StrCat(i % 100), key).ok());
+      if (i % 100 == 5) model.Write(key, 1);
+    }
+  }
+  auto counter = DurableAssociations::Open(*store, {});
+  EXPECT_TRUE((*counter)->HasReplay());
+  EXPECT_EQ(ListOf(**counter, "5"), model.list());
+  ASSERT_TRUE((*counter)->Checkpoint().ok());
+  EXPECT_FALSE((*counter)->HasReplay());
+  EXPECT_EQ((*counter)->Totals().associators, 100);
+  EXPECT_EQ((*counter)->Totals().count, 3000);
+  EXPECT_EQ((*counter)->LogChanges(), 0);
+}
+
+TEST(DurableAssociations, TheQuotaBindsReplacedListsToo) {
+  const std::unique_ptr<store::Store> store = store::NewMemoryStore();
+  auto counter = DurableAssociations::Open(*store, {.counter = {.max_pairs = 3}});
+  const std::vector<CountedKey> list = {{"x", 2}, {"y", 1}};
+  EXPECT_TRUE((*counter)->Replace("a", list).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted((*counter)->Replace("b", list)));
+  EXPECT_TRUE((*counter)->Replace("a", list).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      (*counter)->Replace("a", std::vector<CountedKey>{{"x", 1}, {"y", 2}})));
+  EXPECT_EQ(ListOf(**counter, "a"), (Entries{{"x", 2}, {"y", 1}}));
+  (*counter)->SetMaxPairs(4);
+  EXPECT_TRUE((*counter)->Replace("b", list).ok());
 }
 
 TEST(DurableAssociations, TheQuotaCountsListsThatAreAway) {

@@ -23,6 +23,8 @@ class ListModel {
     for (uint64_t i = 0; i < weight; ++i) WriteOnce(key);
   }
 
+  void Set(const std::vector<std::pair<std::string, uint64_t>>& list) { list_ = list; }
+
   bool Delete(const std::string& key) {
     const size_t at = Position(key);
     if (at == list_.size()) return false;

@@ -1,11 +1,11 @@
 // Text from outside, made valid UTF-8.
-#ifndef ESCALONA_CLI_UTF8_H_
-#define ESCALONA_CLI_UTF8_H_
+#ifndef ESCALONA_BASE_UTF8_H_
+#define ESCALONA_BASE_UTF8_H_
 
 #include <string>
 #include <string_view>
 
-namespace escalona::cli {
+namespace escalona {
 
 // Size of the character of UTF-8 that `text`, which is not empty, begins with; 0 when it begins
 // with none (overlong forms, surrogates and values above U+10FFFF are none).
@@ -24,6 +24,15 @@ inline size_t Utf8CharacterSize(std::string_view text) {
   return size;
 }
 
+inline bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t size = Utf8CharacterSize(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 // `text` with each byte that belongs to no character replaced by U+FFFD.
 inline std::string ValidUtf8(std::string_view text) {
   std::string valid;
@@ -36,6 +45,6 @@ inline std::string ValidUtf8(std::string_view text) {
   return valid;
 }
 
-}  // namespace escalona::cli
+}  // namespace escalona
 
-#endif  // ESCALONA_CLI_UTF8_H_
+#endif  // ESCALONA_BASE_UTF8_H_

@@ -1,0 +1,159 @@
+// The counters of a server: one per namespace, with settings, quotas and usage figures.
+#ifndef ESCALONA_ASSOC_NAMESPACES_H_
+#define ESCALONA_ASSOC_NAMESPACES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "assoc/durable.h"
+#include "escalona/clock.h"
+#include "escalona/event_window.h"
+#include "store/store.h"
+
+namespace escalona::assoc {
+
+inline constexpr std::string_view kDefaultNamespace = "default";
+inline constexpr size_t kMaxNamespaceBytes = 128;
+
+struct NamespaceSettings {
+  uint64_t k = 20;                 // entries of a list that are given when nobody says how many
+  uint64_t max_pairs = 0;          // 0: no quota
+  uint64_t writes_per_second = 0;  // 0: no quota
+  absl::Duration half_life = absl::ZeroDuration();  // 0: counts do not fade
+  uint64_t event_window = 100000;                   // ids that are remembered
+  bool saturate_32bit = false;                      // chosen when the namespace is made
+  bool intern_ids = false;                          // the same
+  friend bool operator==(const NamespaceSettings&, const NamespaceSettings&) = default;
+};
+
+struct NamespaceUsage {
+  AssociationTotals totals;
+  uint64_t memory_bytes = 0;
+  // Since the namespace was made; a crash may lose those of the last second.
+  uint64_t writes = 0;   // associations counted
+  uint64_t reads = 0;    // lists and pairs asked for
+  uint64_t refused = 0;  // writes beyond a quota
+};
+
+// Thread-safe. Lives as long as somebody holds it, even when it has been dropped.
+class Namespace {
+ public:
+  DurableAssociations& counter() { return *counter_; }
+  std::shared_ptr<EventWindow> events() const;
+  NamespaceSettings settings() const;
+  uint64_t k() const { return k_.load(std::memory_order_relaxed); }
+  NamespaceUsage Usage() const;
+
+  // Whether there is a quota of writes.
+  bool limited() const { return limited_.load(std::memory_order_relaxed); }
+  // Asks for `n` writes of this second's quota. A request may exceed it once, whatever its size;
+  // the next ones then wait until the debt is paid. ResourceExhausted: `retry_after` says how long.
+  absl::Status TakeWrites(uint64_t n, absl::Time now, absl::Duration& retry_after);
+  // `n` more writes of a request that was allowed.
+  void OweWrites(uint64_t n);
+
+  void CountWrites(uint64_t n) { writes_.fetch_add(n, std::memory_order_relaxed); }
+  void CountReads(uint64_t n) { reads_.fetch_add(n, std::memory_order_relaxed); }
+  void CountRefused(uint64_t n) { refused_.fetch_add(n, std::memory_order_relaxed); }
+  // Work that takes long looks at this and ends early.
+  bool dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Namespaces;
+  void Apply(const NamespaceSettings& settings);
+  uint64_t AgeAt(absl::Time now) const;
+
+  uint64_t id_ = 0;
+  std::unique_ptr<DurableAssociations> counter_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<EventWindow> events_;  // guarded by mutex_, as are the next ones
+  NamespaceSettings settings_;
+  absl::Time age_since_;  // the age is base_age_ half-lives at this time
+  uint64_t base_age_ = 0;
+  double tokens_ = 0;
+  absl::Time tokens_at_ = absl::InfinitePast();
+  uint64_t saved_usage_ = 0;
+  std::atomic<uint64_t> k_ = 20;
+  std::atomic<bool> limited_ = false;
+  std::atomic<bool> dropped_ = false;
+  std::atomic<uint64_t> writes_ = 0;
+  std::atomic<uint64_t> reads_ = 0;
+  std::atomic<uint64_t> refused_ = 0;
+};
+
+// In the store: "N" name -> settings and number; "U" number -> usage; "C" number -> the counter.
+//
+// Starts no thread: the owner calls Sync each second (with durability interval) and Maintain now
+// and then. Thread-safe. The store and the clock outlive it.
+class Namespaces {
+ public:
+  struct Options {
+    Durability durability = Durability::kInterval;
+    size_t memory_bytes = std::numeric_limits<size_t>::max();  // for all of them together
+    // A checkpoint is due when a restart would have to read this many changes.
+    uint64_t checkpoint_changes = 4000000;
+    uint64_t hash_seed = 0;
+  };
+
+  // Makes the default namespace if it is missing.
+  static absl::StatusOr<std::unique_ptr<Namespaces>> Open(store::Store& store, const Clock& clock,
+                                                          const Options& options);
+
+  // Null if there is none of that name.
+  std::shared_ptr<Namespace> Find(std::string_view name) const;
+  std::shared_ptr<Namespace> Default() const { return default_; }
+  std::vector<std::string> Names() const;
+
+  // Makes the namespace, or changes its settings; true if it was made. InvalidArgument: a name that
+  // is empty, too long, or has other characters than letters, digits, '-', '_', '.'; a setting out
+  // of range. FailedPrecondition: a setting that is chosen once. On failure nothing has changed.
+  absl::StatusOr<bool> Put(std::string_view name, const NamespaceSettings& settings);
+  // With everything in it; waits for calls under way. NotFound; FailedPrecondition: the default
+  // one.
+  absl::Status Drop(std::string_view name);
+
+  // All writes that have returned are on disk when it returns OK.
+  absl::Status Sync();
+  // Half-lives, checkpoints that are due, the shares of memory, usage figures.
+  absl::Status Maintain();
+  // Makes the next start short.
+  absl::Status Checkpoint();
+
+ private:
+  using Map = std::map<std::string, std::shared_ptr<Namespace>, std::less<>>;
+
+  Namespaces(store::Store& store, const Clock& clock, const Options& options)
+      : store_(store), clock_(clock), options_(options) {}
+  absl::Status Load();
+  absl::StatusOr<std::shared_ptr<Namespace>> OpenNamespace(uint64_t id,
+                                                           const NamespaceSettings& settings);
+  absl::Status Save(std::string_view name, const Namespace& saved);
+  absl::Status SaveUsage(Namespace& saved);
+  absl::Status Change(std::string_view name, Namespace& changed, const NamespaceSettings& settings);
+  void ShareMemory(const std::vector<std::shared_ptr<Namespace>>& all) const;
+  std::vector<std::shared_ptr<Namespace>> All() const;
+
+  store::Store& store_;
+  const Clock& clock_;
+  const Options options_;
+  std::shared_ptr<Namespace> default_;
+  std::mutex change_mutex_;  // one Put or Drop at a time
+  mutable std::shared_mutex mutex_;
+  Map map_;  // guarded by mutex_
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace escalona::assoc
+
+#endif  // ESCALONA_ASSOC_NAMESPACES_H_

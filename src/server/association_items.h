@@ -1,0 +1,78 @@
+// Associations in requests: JSON objects, arrays of them, lines of them, rows of CSV.
+#ifndef ESCALONA_SERVER_ASSOCIATION_ITEMS_H_
+#define ESCALONA_SERVER_ASSOCIATION_ITEMS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace escalona::server {
+
+// One write: {"key": ..., "associatedKey": ..., "count": n, "eventId": ...}. The names may begin
+// with a capital letter; the count may be called frequency. The views are into what was parsed.
+struct AssociationItem {
+  std::string_view key;
+  std::string_view associated_key;
+  std::string_view event_id;  // empty: none
+  uint64_t count = 1;
+};
+
+// What is wrong with an item.
+struct ItemError {
+  std::string_view field;  // a constant; empty: the whole
+  std::string message;
+};
+
+struct IndexedItemError {
+  uint64_t index = 0;
+  ItemError error;
+};
+
+// Reads items and checks them: keys of 1 to kMaxAssociationKeyBytes bytes of UTF-8, counts from 1
+// on. Members of other names are ignored. The usual form is read in place, anything else (escapes,
+// other members) by Boost.JSON; both take the same and give the same. Not thread safe; what it
+// gives is valid until its next call, and as long as the text.
+class ItemParser {
+ public:
+  ItemParser();
+  ~ItemParser();
+
+  // One object. False: `error` says why.
+  bool ParseOne(std::string_view json, AssociationItem& item, ItemError& error);
+
+  // An array of objects. False: it is none, and `error` says why. Items that are wrong are left out
+  // and listed; `indices` has the place of each item in the array.
+  bool ParseArray(std::string_view json, std::vector<AssociationItem>& items,
+                  std::vector<uint64_t>& indices, std::vector<IndexedItemError>& wrong,
+                  ItemError& error);
+
+  // One row: key, associatedKey and, if there is a third value, the count.
+  bool ParseRow(std::string_view row, AssociationItem& item, ItemError& error);
+
+ private:
+  struct Document;
+  std::unique_ptr<Document> document_;
+  std::string unquoted_[3];
+};
+
+// {"keys": [...], "count": n, "eventId": ...}, or an array of them: each stands for all ordered
+// pairs of its keys, which are different (repeated ones count once).
+struct Basket {
+  std::vector<std::string> keys;
+  std::string event_id;
+  uint64_t count = 1;
+};
+inline constexpr size_t kMaxBasketKeys = 256;
+
+bool ParseBaskets(std::string_view json, std::vector<Basket>& baskets,
+                  std::vector<uint64_t>& indices, std::vector<IndexedItemError>& wrong,
+                  ItemError& error);
+
+// Appends `text` as a value of CSV.
+void AppendCsvValue(std::string_view text, std::string& row);
+
+}  // namespace escalona::server
+
+#endif  // ESCALONA_SERVER_ASSOCIATION_ITEMS_H_

@@ -1,0 +1,365 @@
+// Cuts streams into items, and lists into streams.
+#include "server/association_stream.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "server/association_items.h"
+#include "server/association_writer.h"
+
+namespace escalona::server {
+namespace {
+
+constexpr size_t kWrittenAtOnce = 4096;
+constexpr size_t kMaxLineBytes = 32 << 10;  // two keys of which every byte is escaped, and a third
+constexpr size_t kPieceBytes = 64 << 10;
+constexpr size_t kNamesAtOnce = 256;
+constexpr size_t kLongArrayBytes = 512 << 10;
+
+// Cuts a stream into lines and parses each.
+class LineSink : public BodySink {
+ public:
+  LineSink(std::shared_ptr<assoc::Namespace> space, StreamFormat format)
+      : writer_(std::move(space)), format_(format) {}
+
+  bool MayWait() const override { return writer_.space().counter().AnyAway(); }
+
+  bool Take(std::string_view piece, Response& response) override {
+    if (!Begin(piece, response)) return false;
+    TakeLines(piece);
+    return Going(response);
+  }
+
+  void Finish(Response& response) override {
+    if (!carry_.empty()) {
+      const std::string last = std::move(carry_);
+      TakeLine(last);
+    }
+    End();
+    writer_.Respond(response);
+  }
+
+ protected:
+  // Before the first piece, and each one.
+  virtual bool Begin(std::string_view piece, Response& response) = 0;
+  // The item's views are valid until this returns.
+  virtual void OnItem(const AssociationItem& item, uint64_t index) = 0;
+  // What was kept of items is used now: their memory goes.
+  virtual void EndPiece() = 0;
+  virtual void End() = 0;
+
+  bool Going(Response& response) {
+    if (writer_.failed().ok() && !writer_.space().dropped()) return true;
+    writer_.Respond(response);
+    return false;
+  }
+
+  AssociationWriter writer_;
+
+ private:
+  // The end of the line at the front; npos if it is not there. In CSV, ends between quotes are
+  // none.
+  size_t LineEnd(std::string_view text) const {
+    size_t end = text.find('\n');
+    if (format_ != StreamFormat::kCsv) return end;
+    size_t counted = 0;
+    size_t quotes = 0;
+    while (end != std::string_view::npos) {
+      quotes += static_cast<size_t>(std::count(text.begin() + static_cast<ptrdiff_t>(counted),
+                                               text.begin() + static_cast<ptrdiff_t>(end), '"'));
+      if (quotes % 2 == 0) break;
+      counted = end;
+      end = text.find('\n', end + 1);
+    }
+    return end;
+  }
+
+  void TakeLines(std::string_view piece) {
+    std::string joined;
+    if (!carry_.empty()) {
+      joined = std::move(carry_);
+      joined.append(piece);
+      carry_.clear();
+      piece = joined;
+    }
+    while (!piece.empty()) {
+      const size_t end = LineEnd(piece);
+      if (end == std::string_view::npos) break;
+      TakeLine(piece.substr(0, end));
+      piece.remove_prefix(end + 1);
+    }
+    EndPiece();
+    if (piece.size() <= kMaxLineBytes) {
+      carry_ = piece;
+      return;
+    }
+    if (!skipping_) writer_.Refuse(index_, {"", "a line may have 32768 bytes"});
+    skipping_ = true;  // the rest of the line, which counts as one item
+    carry_.clear();
+  }
+
+  void TakeLine(std::string_view line) {
+    if (std::exchange(skipping_, false)) {
+      ++index_;
+      return;
+    }
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+    AssociationItem item;
+    ItemError error;
+    if (format_ == StreamFormat::kCsv) {
+      if (!std::exchange(header_passed_, true) && line.starts_with("key,associatedKey")) return;
+      if (parser_.ParseRow(line, item, error)) {
+        OnItem(item, index_);
+      } else {
+        writer_.Refuse(index_, error);
+      }
+    } else if (parser_.ParseOne(line, item, error)) {
+      OnItem(item, index_);
+    } else {
+      writer_.Refuse(index_, error);
+    }
+    ++index_;
+  }
+
+  const StreamFormat format_;
+  ItemParser parser_;
+  std::string carry_;  // the beginning of a line
+  uint64_t index_ = 0;
+  bool skipping_ = false;
+  bool header_passed_ = false;
+};
+
+class BatchSink : public LineSink {
+ public:
+  BatchSink(std::shared_ptr<assoc::Namespace> space, const Clock& clock, StreamFormat format,
+            size_t max_array_bytes)
+      : LineSink(std::move(space), format),
+        clock_(clock),
+        may_be_array_(format == StreamFormat::kNdjson),
+        max_array_bytes_(max_array_bytes) {}
+
+  bool MayWait() const override { return array_.size() > kLongArrayBytes || LineSink::MayWait(); }
+
+  bool Take(std::string_view piece, Response& response) override {
+    if (undecided_ && may_be_array_) {
+      const size_t first = piece.find_first_not_of(" \t\r\n");
+      if (first == std::string_view::npos) return true;
+      undecided_ = false;
+      is_array_ = piece[first] == '[';
+    }
+    if (!is_array_) return LineSink::Take(piece, response);
+    if (array_.size() + piece.size() > max_array_bytes_) {
+      SetError(413, "too_large",
+               "an array may have " + std::to_string(max_array_bytes_) +
+                   " bytes; one object per line may have any number",
+               "body", response);
+      return false;
+    }
+    array_.append(piece);
+    return true;
+  }
+
+  void Finish(Response& response) override {
+    if (!is_array_) {
+      LineSink::Finish(response);
+      return;
+    }
+    std::vector<IndexedItemError> wrong;
+    ItemError error;
+    ItemParser parser;
+    if (!parser.ParseArray(array_, items_, indices_, wrong, error)) {
+      SetError(400, "invalid_argument", "the body " + error.message, "body", response);
+      return;
+    }
+    if (!AdmitWrites(writer_.space(), items_.size(), clock_, response)) return;
+    for (const auto& [index, item_error] : wrong) writer_.Refuse(index, item_error);
+    for (size_t i = 0; i < items_.size() && writer_.failed().ok(); i += kWrittenAtOnce) {
+      const size_t n = std::min(kWrittenAtOnce, items_.size() - i);
+      writer_.Write(std::span(items_).subspan(i, n), std::span(indices_).subspan(i, n));
+    }
+    writer_.Respond(response);
+  }
+
+ protected:
+  bool Begin(std::string_view, Response& response) override {
+    // Asked once; what comes besides makes a debt.
+    if (std::exchange(admitted_, true)) return true;
+    return AdmitWrites(writer_.space(), 0, clock_, response);
+  }
+
+  void OnItem(const AssociationItem& item, uint64_t index) override {
+    // Copied in one block: the line may not stand where it stands for long.
+    items_.push_back({Keep(item.key), Keep(item.associated_key), Keep(item.event_id), item.count});
+    indices_.push_back(index);
+    if (items_.size() >= kWrittenAtOnce) EndPiece();
+  }
+
+  void EndPiece() override {
+    if (items_.empty()) return;
+    writer_.space().OweWrites(items_.size());
+    if (writer_.failed().ok()) writer_.Write(items_, indices_);
+    items_.clear();
+    indices_.clear();
+    block_ = 0;
+    used_ = 0;
+  }
+
+  void End() override { EndPiece(); }
+
+ private:
+  std::string_view Keep(std::string_view text) {
+    if (blocks_.empty() || used_ + text.size() > blocks_[block_].size()) {
+      if (!blocks_.empty()) ++block_;
+      if (block_ == blocks_.size()) blocks_.emplace_back(kPieceBytes, '\0');
+      used_ = 0;
+    }
+    char* const to = blocks_[block_].data() + used_;
+    std::copy(text.begin(), text.end(), to);
+    used_ += text.size();
+    return {to, text.size()};
+  }
+
+  const Clock& clock_;
+  const bool may_be_array_;
+  const size_t max_array_bytes_;
+  bool undecided_ = true;
+  bool is_array_ = false;
+  bool admitted_ = false;
+  std::string array_;
+  std::vector<AssociationItem> items_;
+  std::vector<uint64_t> indices_;
+  std::deque<std::string> blocks_;  // of the items' bytes
+  size_t block_ = 0;
+  size_t used_ = 0;  // of that block
+};
+
+class ReplaceSink : public LineSink {
+ public:
+  ReplaceSink(std::shared_ptr<assoc::Namespace> space, const Clock& clock, StreamFormat format)
+      : LineSink(std::move(space), format), clock_(clock) {}
+
+ protected:
+  bool Begin(std::string_view, Response& response) override {
+    if (std::exchange(admitted_, true)) return true;
+    return AdmitWrites(writer_.space(), 0, clock_, response);
+  }
+
+  void OnItem(const AssociationItem& item, uint64_t index) override {
+    if (item.key != key_ || list_.empty()) {
+      Flush();
+      key_ = item.key;
+      first_ = index;
+    }
+    list_.push_back({std::string(item.associated_key), item.count});
+  }
+  void EndPiece() override {}
+  void End() override { Flush(); }
+
+ private:
+  void Flush() {
+    writer_.space().OweWrites(list_.size());
+    if (!list_.empty() && writer_.failed().ok()) writer_.Replace(key_, list_, first_);
+    list_.clear();
+  }
+
+  const Clock& clock_;
+  bool admitted_ = false;
+  std::string key_;
+  std::vector<CountedKey> list_;
+  uint64_t first_ = 0;
+};
+
+class ExportSource : public BodySource {
+ public:
+  ExportSource(std::shared_ptr<assoc::Namespace> space, StreamFormat format)
+      : space_(std::move(space)), format_(format) {
+    if (format_ == StreamFormat::kCsv) header_ = "key,associatedKey,frequency\n";
+  }
+
+  absl::StatusOr<bool> Next(std::string& piece) override {
+    piece += std::exchange(header_, "");
+    while (piece.size() < kPieceBytes) {
+      if (at_ == list_.size()) {
+        const auto more = NextList();
+        if (!more.ok()) return more.status();
+        if (!*more) return false;
+        continue;
+      }
+      Append(list_[at_++], piece);
+    }
+    return true;
+  }
+
+ private:
+  absl::StatusOr<bool> NextList() {
+    if (space_->dropped()) return absl::AbortedError("the namespace was dropped");
+    if (next_name_ == names_.size()) {
+      auto names = space_->counter().AssociatorsAfter(key_, kNamesAtOnce);
+      if (!names.ok()) return names.status();
+      names_ = std::move(*names);
+      next_name_ = 0;
+      if (names_.empty()) return false;
+    }
+    key_ = names_[next_name_++];
+    auto list = space_->counter().Top(key_, std::numeric_limits<int64_t>::max());
+    if (!list.ok()) return list.status();
+    list_ = std::move(*list);
+    at_ = 0;
+    json_key_ = "{\"key\":";
+    AppendJsonString(key_, json_key_);
+    json_key_ += ",\"associatedKey\":";
+    return true;
+  }
+
+  void Append(const CountedKey& entry, std::string& piece) const {
+    if (format_ == StreamFormat::kCsv) {
+      AppendCsvValue(key_, piece);
+      piece += ',';
+      AppendCsvValue(entry.key, piece);
+      piece += ',';
+      piece += std::to_string(entry.count);
+    } else {
+      piece += json_key_;
+      AppendJsonString(entry.key, piece);
+      piece += ",\"frequency\":";
+      piece += std::to_string(entry.count);
+      piece += '}';
+    }
+    piece += '\n';
+  }
+
+  const std::shared_ptr<assoc::Namespace> space_;
+  const StreamFormat format_;
+  std::string header_;
+  std::vector<std::string> names_;
+  size_t next_name_ = 0;
+  std::string key_;
+  std::string json_key_;
+  std::vector<CountedKey> list_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<BodySink> NewBatchSink(std::shared_ptr<assoc::Namespace> space, const Clock& clock,
+                                       StreamFormat format, size_t max_array_bytes) {
+  return std::make_unique<BatchSink>(std::move(space), clock, format, max_array_bytes);
+}
+
+std::unique_ptr<BodySink> NewReplaceSink(std::shared_ptr<assoc::Namespace> space,
+                                         const Clock& clock, StreamFormat format) {
+  return std::make_unique<ReplaceSink>(std::move(space), clock, format);
+}
+
+absl::StatusOr<std::unique_ptr<BodySource>> NewExport(std::shared_ptr<assoc::Namespace> space,
+                                                      StreamFormat format) {
+  // So that the store knows all associators.
+  if (absl::Status status = space->counter().Checkpoint(); !status.ok()) return status;
+  return std::make_unique<ExportSource>(std::move(space), format);
+}
+
+}  // namespace escalona::server

@@ -1,0 +1,118 @@
+// Writes batches.
+#include "server/association_writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace escalona::server {
+void SetQuotaError(const absl::Status& status, absl::Duration retry_after, Response& response) {
+  SetError(status, "", response);
+  const auto seconds = static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(retry_after)));
+  response.headers.emplace_back("Retry-After", std::to_string(std::max<int64_t>(seconds, 1)));
+}
+
+bool AdmitWrites(assoc::Namespace& space, uint64_t n, const Clock& clock, Response& response) {
+  if (!space.limited()) return true;
+  absl::Duration retry_after;
+  const absl::Status status = space.TakeWrites(n, clock.Now(), retry_after);
+  if (status.ok()) return true;
+  space.CountRefused(n);
+  SetQuotaError(status, retry_after, response);
+  return false;
+}
+
+void AssociationWriter::Refuse(uint64_t index, const ItemError& error) {
+  ++refused_;
+  if (errors_.size() < kShownErrors) errors_.push_back({index, error});
+}
+
+void AssociationWriter::Refuse(uint64_t index, const absl::Status& status) {
+  if (absl::IsResourceExhausted(status)) space_->CountRefused(1);
+  Refuse(index, ItemError{"", std::string(status.message())});
+}
+
+void AssociationWriter::Write(std::span<const AssociationItem> items,
+                              std::span<const uint64_t> indices) {
+  increments_.clear();
+  places_.clear();
+  wrong_.clear();
+  std::shared_ptr<EventWindow> events;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const AssociationItem& item = items[i];
+    if (!item.event_id.empty()) {
+      if (events == nullptr) events = space_->events();
+      if (!events->Admit(item.event_id)) {
+        ++duplicates_;
+        continue;
+      }
+    }
+    increments_.push_back({item.key, item.associated_key, item.count});
+    places_.push_back(i);
+  }
+  const auto counted = space_->counter().IncrementBatch(increments_, &wrong_);
+  if (!counted.ok()) {
+    failed_ = counted.status();
+    return;
+  }
+  accepted_ += *counted;
+  space_->CountWrites(*counted);
+  for (const AssociationBatchError& wrong : wrong_) {
+    const size_t place = places_[wrong.index];
+    if (!items[place].event_id.empty()) events->Forget(items[place].event_id);
+    Refuse(indices[place], wrong.status);
+  }
+}
+
+void AssociationWriter::Write(const Basket& basket, uint64_t index) {
+  if (!basket.event_id.empty() && !space_->events()->Admit(basket.event_id)) {
+    ++duplicates_;
+    return;
+  }
+  std::vector<AssociationItem> items;
+  for (const std::string& key : basket.keys) {
+    for (const std::string& other : basket.keys) {
+      if (&key != &other) items.push_back({key, other, {}, basket.count});
+    }
+  }
+  Write(items, std::vector<uint64_t>(items.size(), index));
+}
+
+void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey> list,
+                                uint64_t index) {
+  const absl::Status status = space_->counter().Replace(key, list);
+  if (status.ok()) {
+    accepted_ += list.size();
+    space_->CountWrites(list.size());
+  } else if (absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
+    Refuse(index, status);
+  } else {
+    failed_ = status;
+  }
+}
+
+void AssociationWriter::Respond(Response& response) const {
+  if (!failed_.ok()) {
+    SetError(failed_, "", response);
+    return;
+  }
+  std::string& body = response.body;
+  body = "{\"accepted\":" + std::to_string(accepted_);
+  if (duplicates_ > 0) body += ",\"duplicates\":" + std::to_string(duplicates_);
+  body += ",\"errors\":[";
+  for (const auto& [index, error] : errors_) {
+    if (body.back() != '[') body += ',';
+    body += "{\"index\":" + std::to_string(index) + ",\"field\":";
+    AppendJsonString(error.field, body);
+    body += ",\"message\":";
+    AppendJsonString(error.message, body);
+    body += '}';
+  }
+  body += ']';
+  if (refused_ > errors_.size()) {
+    body += ",\"moreErrors\":" + std::to_string(refused_ - errors_.size());
+  }
+  body += '}';
+}
+
+}  // namespace escalona::server

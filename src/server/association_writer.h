@@ -1,0 +1,67 @@
+// Applies associations of a request to a namespace and gathers the answer.
+#ifndef ESCALONA_SERVER_ASSOCIATION_WRITER_H_
+#define ESCALONA_SERVER_ASSOCIATION_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "assoc/namespaces.h"
+#include "escalona/clock.h"
+#include "server/association_items.h"
+#include "server/http_message.h"
+
+namespace escalona::server {
+
+// When a namespace is full, nobody knows when there will be room; this keeps clients from hurrying.
+inline constexpr absl::Duration kRetryFull = absl::Seconds(60);
+
+// A refusal for a quota: 429 with Retry-After.
+void SetQuotaError(const absl::Status& status, absl::Duration retry_after, Response& response);
+
+// Whether the namespace may make `n` writes now; if not, `response` says so.
+bool AdmitWrites(assoc::Namespace& space, uint64_t n, const Clock& clock, Response& response);
+
+// The answer is {"accepted": n, "duplicates": n, "errors": [{"index", "field", "message"}, ...]};
+// duplicates are items whose event id was known, left out if there are none. Of many errors the
+// first kShownErrors are listed and the others counted in "moreErrors".
+class AssociationWriter {
+ public:
+  static constexpr size_t kShownErrors = 1000;
+
+  explicit AssociationWriter(std::shared_ptr<assoc::Namespace> space) : space_(std::move(space)) {}
+
+  assoc::Namespace& space() const { return *space_; }
+  // Counts the items; `indices` are their places in the request.
+  void Write(std::span<const AssociationItem> items, std::span<const uint64_t> indices);
+  // All ordered pairs of the basket: all its errors are those of its index.
+  void Write(const Basket& basket, uint64_t index);
+  // Replaces the list of `key`; `index` is the place of its first entry.
+  void Replace(std::string_view key, std::span<const CountedKey> list, uint64_t index);
+  void Refuse(uint64_t index, const ItemError& error);
+
+  // The store's error, after which nothing else should be written.
+  const absl::Status& failed() const { return failed_; }
+  void Respond(Response& response) const;
+
+ private:
+  void Refuse(uint64_t index, const absl::Status& status);
+
+  std::shared_ptr<assoc::Namespace> space_;
+  uint64_t accepted_ = 0;
+  uint64_t duplicates_ = 0;
+  uint64_t refused_ = 0;
+  std::vector<IndexedItemError> errors_;
+  absl::Status failed_;
+  // Kept for their memory.
+  std::vector<AssociationIncrement> increments_;
+  std::vector<size_t> places_;
+  std::vector<AssociationBatchError> wrong_;
+};
+
+}  // namespace escalona::server
+
+#endif  // ESCALONA_SERVER_ASSOCIATION_WRITER_H_

@@ -1,0 +1,42 @@
+// The folder a server keeps its state in.
+#ifndef ESCALONA_STORE_DATA_DIRECTORY_H_
+#define ESCALONA_STORE_DATA_DIRECTORY_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace escalona::store {
+
+// In it stand
+//   LOCK           held while a process uses the folder
+//   FORMAT         "escalona data 1": what the rest looks like
+//   associations/  the counters' store
+//   frontier/      the frontier's store
+// One process at a time: the lock goes with the process, however it ends.
+class DataDirectory {
+ public:
+  static constexpr int kFormat = 1;
+
+  // Makes the folder if it is missing. FailedPrecondition: another process uses it, or a newer
+  // program made it, or it has files and no FORMAT; DataLoss: FORMAT cannot be understood. Nothing
+  // is changed in a folder that is refused.
+  static absl::StatusOr<DataDirectory> Open(const std::string& path);
+  DataDirectory(DataDirectory&& other) noexcept;
+  DataDirectory& operator=(DataDirectory&& other) noexcept;
+  ~DataDirectory();
+
+  const std::string& path() const { return path_; }
+  std::string associations() const { return path_ + "/associations"; }
+  std::string frontier() const { return path_ + "/frontier"; }
+
+ private:
+  DataDirectory(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  std::string path_;
+  int lock_ = -1;  // the file LOCK
+};
+
+}  // namespace escalona::store
+
+#endif  // ESCALONA_STORE_DATA_DIRECTORY_H_

@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""The association service over HTTP beside a naive model, and what it answers to everything else."""
+import json
+import random
+import subprocess
+import tempfile
+import unittest
+
+from association_server import PROGRAM, Model, Server, quote, raw
+
+KEYS = ["shoes", "hats", "a/b c?d=e%", "ключ", "🍺", "é" * 512, "123e4567-e89b-12d3-a456-426614174000",
+        "123E4567-E89B-12D3-A456-426614174000", "sixteen bytes!!!", "batch", "import", "\"quoted\\\"", "line\nend", "x,y"]
+
+
+class Associations(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def serve(self, *options):
+        server = Server(self.folder.name + "/data", *options)
+        self.addCleanup(server.kill)
+        return server
+
+    def check_all(self, client, model, space="default"):
+        for key in KEYS:
+            self.assertEqual(client.top(key, "?k=1000", space), model.top(key, 1000), key)
+
+    def random_step(self, rng, client, model, space):
+        base = f"/ns/{space}"
+        key, other = rng.choice(KEYS), rng.choice(KEYS)
+        what = rng.random()
+        if what < 0.45:
+            count = rng.choice([1, 1, 1, 2, 5])
+            client.add(key, other, count, space)
+            model.add(key, other, count)
+        elif what < 0.6:
+            items = [(rng.choice(KEYS), rng.choice(KEYS), rng.choice([1, 1, 3])) for _ in range(rng.randrange(12))]
+            objects = [{"key": k, "associatedKey": a, "count": n} for k, a, n in items]
+            body = json.dumps(objects) if what < 0.53 else "\n".join(
+                json.dumps(o, ensure_ascii=what < 0.56) for o in objects)
+            answer = client.json("POST", base + "/associations/batch", body)
+            self.assertEqual(answer, {"accepted": len(items), "errors": []})
+            for item in items:
+                model.add(*item)
+        elif what < 0.65:
+            keys = rng.sample(KEYS, 3)
+            client.json("POST", base + "/associations/baskets", {"keys": keys})
+            for a in keys:
+                for b in keys:
+                    if a != b:
+                        model.add(a, b)
+        elif what < 0.7:
+            self.assertEqual(client.ask("DELETE", f"{base}/associations/{quote(key)}")[:2], (200, ""))
+            model.delete(key)
+        elif what < 0.75:
+            self.assertEqual(client.ask("DELETE", f"{base}/associations/{quote(key)}/{quote(other)}")[:2], (200, ""))
+            model.delete_pair(key, other)
+        elif what < 0.77:
+            answer = client.json("DELETE", f"{base}/associations?associatedKey={quote(other)}")
+            self.assertEqual(answer, {"lists": model.delete_everywhere(other)})
+        elif what < 0.9:
+            k, offset, least = rng.randrange(1, 8), rng.randrange(4), rng.randrange(4)
+            self.assertEqual(client.top(key, f"?k={k}&offset={offset}&min={least}", space), model.top(key, k, offset, least))
+        else:
+            ranks = {e[0]: (i + 1, e[1]) for i, e in enumerate(model.lists.get(key, []))}
+            status, text, _ = client.ask("GET", f"{base}/associations/{quote(key)}/{quote(other)}")
+            if other in ranks:
+                rank, count = ranks[other]
+                self.assertEqual(json.loads(text), {"associatedKey": other, "frequency": count, "rank": rank})
+            else:
+                self.assertEqual(status, 404)
+
+    def test_random_requests_and_restarts_agree_with_the_model(self):
+        rng = random.Random(7)
+        models = {"default": Model(), "other": Model()}
+        for options, how in [((), "stop"), (("--assoc-memory", "64KiB"), "stop"), (("--durability", "sync"), "kill"),
+                             (("--durability", "none"), "stop")]:
+            server = self.serve(*options)
+            client = server.client()
+            client.ask("PUT", "/ns/other")
+            for _ in range(400):
+                space = rng.choice(list(models))
+                self.random_step(rng, client, models[space], space)
+            for space, model in models.items():
+                self.check_all(client, model, space)
+            server.stop() if how == "stop" else server.kill()
+        client = self.serve().client()
+        for space, model in models.items():
+            self.check_all(client, model, space)
+            totals = client.json("GET", f"/ns/{space}/totals")
+            self.assertEqual(totals["pairs"], sum(map(len, model.lists.values())))
+
+    def test_the_three_endpoints_of_the_thesis(self):
+        client = self.serve().client()
+        self.assertEqual(client.ask("POST", "/associations", '{"Key": "u", "AssociatedKey": "c"}')[:2], (204, ""))
+        self.assertEqual(client.ask("POST", "/associations", '{"key": "u", "associatedKey": "c"}')[:2], (204, ""))
+        self.assertEqual(client.ask("GET", "/associations/u")[:2], (200, '[{"associatedKey":"c","frequency":2}]'))
+        self.assertEqual(client.ask("GET", "/associations/unknown")[:2], (200, "[]"))
+        self.assertEqual(client.ask("DELETE", "/associations/u")[:2], (200, ""))
+        self.assertEqual(client.ask("DELETE", "/associations/u")[:2], (200, ""))
+        for i in range(30):
+            client.add("many", str(i))
+        self.assertEqual(len(client.top("many")), 20)
+        self.assertEqual(client.top("many", "?k=3"), [("0", 1), ("1", 1), ("2", 1)])
+
+    def test_what_is_wrong_is_named(self):
+        client = self.serve().client()
+        long_key = "k" * 1025
+        for body, field in [
+                ("", "body"), ("nonsense", "body"), ("[]", "body"), ("7", "body"), ("null", "body"), ("{", "body"),
+                ('{"key":"a","associatedKey":"b"', "body"), ('{"key":"a","associatedKey":"b"}x', "body"),
+                ('{"key":"a\xff","associatedKey":"b"}'.encode("latin-1"), "body"), ("{}", "key"), ('{"key":"a"}', "associatedKey"),
+                ('{"associatedKey":"a"}', "key"), ('{"key":1,"associatedKey":"b"}', "key"),
+                ('{"key":"a","associatedKey":null}', "associatedKey"), ('{"key":"a","associatedKey":["b"]}', "associatedKey"),
+                ('{"key":"","associatedKey":"b"}', "key"), ('{"key":"a","associatedKey":""}', "associatedKey"),
+                (json.dumps({"key": long_key, "associatedKey": "b"}), "key"),
+                (json.dumps({"key": "a", "associatedKey": long_key}), "associatedKey"),
+                (json.dumps({"key": "a", "associatedKey": "b", "count": 0}), "count"),
+                ('{"key":"a","associatedKey":"b","count":-1}', "count"), ('{"key":"a","associatedKey":"b","count":1.5}', "count"),
+                ('{"key":"a","associatedKey":"b","count":"1"}', "count"),
+                ('{"key":"a","associatedKey":"b","count":18446744073709551616}', "count"),
+                ('{"key":"a","associatedKey":"b","eventId":7}', "eventId"), ('{"key":"a","associatedKey":"b","eventId":""}', "eventId"),
+                ("[" * 100000, "body")]:
+            status, _, got = client.error("POST", "/associations", body)
+            self.assertIn(status, (400, 413), body)
+            if status == 400:
+                self.assertEqual(got, field, body)
+            self.assertEqual(client.ask("GET", "/totals")[1], '{"associators":0,"pairs":0,"count":0}')
+        for path, field in [("?k=0", "k"), ("?k=-1", "k"), ("?k=x", "k"), ("?k=", "k"), ("?k=1.5", "k"), ("?offset=-1", "offset"),
+                            ("?min=x", "min"), ("?k=99999999999999999999", "k")]:
+            self.assertEqual(client.error("GET", "/associations/a" + path), (400, "invalid_argument", field))
+        for method, path, field in [("GET", "/associations/", "key"), ("GET", "/associations/a/", "associatedKey"),
+                                    ("GET", "/associations/" + long_key, "key"), ("DELETE", "/associations/%FF", "key"),
+                                    ("GET", "/associations/%zz", "path"), ("DELETE", "/associations", "associatedKey"),
+                                    ("GET", "/associations?format=xml", "format"),
+                                    ("POST", "/associations/import?mode=x", "mode")]:
+            self.assertEqual(client.error(method, path), (400, "invalid_argument", field), path)
+        self.assertEqual(client.error("GET", "/ns/none/associations/a"), (404, "not_found", "namespace"))
+        self.assertEqual(client.error("PATCH", "/associations/a")[0], 405)
+
+    def test_batches_name_wrong_items_and_count_the_others(self):
+        client = self.serve().client()
+        wrong = [{"key": "a"}, 7, {"key": "", "associatedKey": "b"}, {"key": "a", "associatedKey": "b", "count": 0}]
+        items = [{"key": "a", "associatedKey": "x"}, *wrong, {"key": "a", "associatedKey": "y\u00e9\n", "count": 2}]
+        fields = [(1, "associatedKey"), (2, ""), (3, "key"), (4, "count")]
+        for body in (json.dumps(items), "\n".join(map(json.dumps, items)), "\r\n".join(map(json.dumps, items)) + "\r\n\r\n"):
+            answer = client.json("POST", "/associations/batch", body)
+            self.assertEqual(answer["accepted"], 2)
+            self.assertEqual([(e["index"], e["field"]) for e in answer["errors"]], fields)
+        self.assertEqual(client.top("a"), [("y\u00e9\n", 6), ("x", 3)])
+        self.assertEqual(client.error("POST", "/associations/batch", json.dumps(items)[:-1]), (400, "invalid_argument", "body"))
+        self.assertEqual(client.top("a"), [("y\u00e9\n", 6), ("x", 3)])
+        answer = client.json("POST", "/associations/batch", "x\n" * 1500)
+        self.assertEqual((len(answer["errors"]), answer["moreErrors"]), (1000, 500))
+        answer = client.json("POST", "/associations/batch", "y" * 100000 + '\n{"key": "long", "associatedKey": "line"}')
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+        answer = client.json("POST", "/associations/batch", 'a,"b ""c"", d"\na,e,3\na\n"a,b\na,f,0\n', {"Content-Type": "text/csv"})
+        self.assertEqual(answer["accepted"], 2)
+        status, _, _ = client.error("POST", "/associations/batch", b"[" + b" " * (65 << 20))
+        self.assertEqual(status, 413)
+
+    def test_baskets_count_all_ordered_pairs(self):
+        client = self.serve().client()
+        body = [{"keys": ["a", "b", "c", "a"], "count": 2}, {"keys": ["a"]}, {"keys": "a"}, {"keys": [str(i) for i in range(257)]},
+                {"keys": ["a", "b"], "eventId": "e"}, {"keys": ["a", "b"], "eventId": "e"}]
+        answer = client.json("POST", "/associations/baskets", body)
+        self.assertEqual((answer["accepted"], answer["duplicates"]), (8, 1))
+        self.assertEqual([e["index"] for e in answer["errors"]], [1, 2, 3])
+        self.assertEqual(client.top("a"), [("b", 3), ("c", 2)])
+        self.assertEqual(client.error("POST", "/associations/baskets", "x"), (400, "invalid_argument", "body"))
+
+    def test_a_known_event_counts_once(self):
+        client = self.serve().client()
+        event = {"key": "a", "associatedKey": "b", "eventId": "e1"}
+        for _ in range(3):
+            self.assertEqual(client.ask("POST", "/associations", event)[0], 204)
+        answer = client.json("POST", "/associations/batch", [event, {**event, "eventId": "e2"}])
+        self.assertEqual((answer["accepted"], answer["duplicates"]), (1, 1))
+        self.assertEqual(client.top("a"), [("b", 2)])
+
+    def test_namespaces_are_separate_limited_and_durable(self):
+        server = self.serve()
+        client = server.client()
+        made = client.json("PUT", "/ns/shop", {"maxPairs": 2, "k": 1, "saturate32Bit": True}, status=201)
+        self.assertEqual(made["settings"]["maxPairs"], 2)
+        client.add("u", "a", 2**32 + 5, "shop")
+        client.add("u", "b", 1, "shop")
+        self.assertEqual(client.top("u", "?k=5", "shop"), [("a", 2**32 - 1), ("b", 1)])
+        self.assertEqual(len(client.top("u", "", "shop")), 1)
+        self.assertEqual(client.top("u"), [])
+        status, text, headers = client.ask("POST", "/ns/shop/associations", {"key": "u", "associatedKey": "c"})
+        self.assertEqual((status, json.loads(text)["code"]), (429, "resource_exhausted"))
+        self.assertGreater(int(headers["Retry-After"]), 0)
+        client.add("u", "b", 1, "shop")  # what is there goes on counting
+        answer = client.json("POST", "/ns/shop/associations/batch",
+                             [{"key": "u", "associatedKey": "c"}, {"key": "u", "associatedKey": "b"}])
+        self.assertEqual((answer["accepted"], answer["errors"][0]["index"]), (1, 0))
+        for body, field in [({"k": 0}, "namespace"), ({"k": "x"}, "k"), ({"nonsense": 1}, "nonsense"), ("[]", "body"),
+                            ({"halfLifeSeconds": -1}, "halfLifeSeconds")]:
+            self.assertEqual(client.error("PUT", "/ns/shop", body), (400, "invalid_argument", field))
+        self.assertEqual(client.error("PUT", "/ns/shop", {"saturate32Bit": False})[0], 409)
+        self.assertEqual(client.error("PUT", "/ns/a%20b")[0], 400)
+        usage = client.json("GET", "/ns/shop")["usage"]
+        self.assertEqual((usage["pairs"], usage["writes"], usage["refused"]), (2, 4, 2))
+        server.stop()
+        server = self.serve()
+        client = server.client()
+        again = client.json("GET", "/ns/shop")
+        self.assertEqual(again["settings"], made["settings"])
+        self.assertEqual((again["usage"]["pairs"], again["usage"]["writes"]), (2, 4))
+        self.assertEqual([n["namespace"] for n in client.json("GET", "/ns")], ["default", "shop"])
+        self.assertEqual(client.ask("DELETE", "/ns/shop")[0], 200)
+        self.assertEqual(client.error("DELETE", "/ns/shop")[0], 404)
+        self.assertEqual(client.error("DELETE", "/ns/default")[0], 409)
+        client.ask("PUT", "/ns/shop")
+        self.assertEqual(client.top("u", "", "shop"), [])
+        server.kill()
+        self.assertEqual(self.serve().client().top("u", "", "shop"), [])
+
+    def test_too_many_writes_a_second_are_told_when_to_come_back(self):
+        client = self.serve().client()
+        client.json("PUT", "/ns/slow", {"writesPerSecond": 5}, status=201)
+        statuses = [client.ask("POST", "/ns/slow/associations", {"key": "a", "associatedKey": "b"})[0] for _ in range(20)]
+        self.assertEqual(statuses[:5], [204] * 5)
+        self.assertIn(429, statuses)
+        # A large batch is let through once and then owed.
+        client.json("PUT", "/ns/slow", {"writesPerSecond": 1000})
+        items = [{"key": "a", "associatedKey": "b"}] * 20000
+        self.assertEqual(client.json("POST", "/ns/slow/associations/batch", items)["accepted"], 20000)
+        status, _, headers = client.ask("POST", "/ns/slow/associations", {"key": "a", "associatedKey": "b"})
+        self.assertEqual(status, 429)
+        self.assertGreater(int(headers["Retry-After"]), 10)
+
+    def test_counts_fade_by_half(self):
+        client = self.serve().client()
+        client.json("PUT", "/ns/fading", {"halfLifeSeconds": 1}, status=201)
+        client.add("a", "b", 2**40, "fading")
+        before = client.top("a", "", "fading")[0][1]
+        for _ in range(200000):
+            now = client.top("a", "", "fading")[0][1]
+            if now < before:
+                break
+        self.assertEqual(2**40 % now, 0)
+        self.assertIn(2**40 // now, (2, 4, 8))
+
+    def test_an_export_imported_gives_the_same_lists(self):
+        server = self.serve()
+        client = server.client()
+        rng = random.Random(3)
+        model = Model()
+        for _ in range(600):
+            key, other = rng.choice(KEYS), rng.choice(KEYS)
+            client.add(key, other)
+            model.add(key, other)
+        for space, form in (("n", "ndjson"), ("c", "csv")):
+            text = client.ask("GET", f"/associations?format={form}")[1]
+            self.assertEqual(len(text), len(client.ask("GET", f"/associations?format={form}")[1]))
+            client.ask("PUT", f"/ns/{space}")
+            answer = client.json("POST", f"/ns/{space}/associations/import?mode=replace&format={form}", text)
+            self.assertEqual(answer, {"accepted": sum(map(len, model.lists.values())), "errors": []})
+            self.check_all(client, model, space)
+            # Added once more, everything counts double.
+            client.json("POST", f"/ns/{space}/associations/import?format={form}", text)
+            self.assertEqual(dict(client.top("shoes", "?k=99", space)), {k: 2 * n for k, n in model.top("shoes", 99)})
+            client.json("POST", f"/ns/{space}/associations/import?mode=replace&format={form}", text)
+        server.kill()  # the log says it as well
+        client = self.serve().client()
+        answer = client.json("POST", "/associations/import?mode=replace", '{"key":"a","associatedKey":"b","count":1}\n'
+                             '{"key":"a","associatedKey":"c","count":2}\n{"key":"d","associatedKey":"b"}')
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+
+    def test_the_command_line_works_on_a_server_and_on_a_folder(self):
+        def run(*arguments, status=0, text=None):
+            done = subprocess.run([PROGRAM, "assoc", *arguments], input=text, capture_output=True, text=True)
+            self.assertEqual(done.returncode, status, done.stderr)
+            return done.stdout if status == 0 else done.stderr
+
+        data = self.folder.name + "/data"
+        server = self.serve()
+        at = ("--server", f"http://127.0.0.1:{server.port}/")
+        run("add", *at, "user/7", "shoes")
+        run("add", *at, "user/7", "hats", "--count", "3")
+        self.assertEqual(run("top", *at, "user/7"), "3\thats\n1\tshoes\n")
+        self.assertEqual(run("top", *at, "user/7", "-k", "1", "--offset", "1"), "1\tshoes\n")
+        self.assertIn("pairs            2\n", run("stats", *at))
+        self.assertIn("in use by another process", run("stats", "--data", data, status=2))
+        self.assertIn("key", run("add", *at, "", "x", status=2))
+        exported = self.folder.name + "/export.csv"
+        run("export", *at, exported)
+        server.stop()
+        self.assertIn("cannot connect", run("stats", *at, status=2))
+        self.assertEqual(run("top", "--data", data, "user/7"), "3\thats\n1\tshoes\n")
+        self.assertEqual(run("import", "--data", data, exported), "2 associations imported\n")
+        self.assertEqual(run("top", "--data", data, "user/7"), "6\thats\n2\tshoes\n")
+        run("import", "--data", data, "--replace", exported)
+        self.assertEqual(run("export", "--data", data, "--format", "csv"), open(exported).read())
+        self.assertIn("item 1: associatedKey is missing", run("import", "--data", data, status=1, text='{"key": "a"}'))
+        self.assertIn("no folder", run("stats", "--data", data + "x", status=2))
+
+    def test_the_load_generator_counts_every_pair_as_often_as_told(self):
+        server = self.serve()
+        for batch in ("1", "7"):
+            done = subprocess.run([PROGRAM, "bench", "assoc", "--server", f"127.0.0.1:{server.port}", "--associators", "10", "--keys",
+                                   "9", "--repetitions", "3", "--batch", batch, "--reads", "50"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("writes            270", done.stdout)
+        self.assertEqual(server.client().json("GET", "/totals"), {"associators": 10, "pairs": 90, "count": 540})
+
+    def test_nonsense_and_broken_requests_leave_the_server_serving(self):
+        server = self.serve()
+        rng = random.Random(1)
+        good = b'POST /associations HTTP/1.1\r\nHost: x\r\nContent-Length: 32\r\n\r\n{"key": "a","associatedKey":"b"}'
+        for i in range(300):
+            broken = bytearray(good)
+            for _ in range(rng.randrange(1, 6)):
+                broken[rng.randrange(len(broken))] = rng.randrange(256)
+            if i % 3 == 0:
+                broken = broken[:rng.randrange(len(broken))]
+            answer = raw(server.port, bytes(broken), half_close=True)
+            self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 "), answer)
+        self.assertEqual(server.client().json("GET", "/health"), {"status": "ok"})
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")

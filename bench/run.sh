@@ -5,13 +5,14 @@
 #   allocation  the solver beside memcpy, linearity, memory; other allocations beside the optimum
 #   plan        escalona plan beside cut, 14.5 M pages (needs about 5 GB of disk)
 #   loop        beliefs and other estimators beside an oracle
+#   frontier    the embedded frontier: puts, gets, memory, disk, restart (needs about 6 GB of disk)
 # Files are made in the usual temporary folder, or in $ESCALONA_BENCH_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh build bench
 scripts/build.sh release escalona_program escalona_benchmarks
 build=build/release
-[ $# -gt 0 ] || set -- scheduler url allocation plan loop
+[ $# -gt 0 ] || set -- scheduler url allocation plan loop frontier
 for name; do
   case $name in
     scheduler) bench/scheduler.py $build ;;
@@ -19,6 +20,7 @@ for name; do
     allocation) $build/bench/allocation_bench 1e8 ;;
     plan) bench/plan_vs_cut.py $build/escalona ;;
     loop) $build/bench/closed_loop ;;
-    *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url allocation plan loop" >&2; exit 2 ;;
+    frontier) for what in put get queues restart; do $build/bench/frontier_bench $what; done ;;
+    *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url allocation plan loop frontier" >&2; exit 2 ;;
   esac
 done

@@ -30,7 +30,7 @@ int64_t Agenda::WakeOf(const Queue& queue) const {
   if (record.scheduled <= queue.live_leases) return kNever;
   if (record.limit > 0 && record.completed >= record.limit) return kNever;
   if (queue.live_leases >= options_.max_in_process) return kNever;
-  const int64_t due = std::min(record.next_due, queue.freed_due);
+  const int64_t due = std::min(record.next_due, queue.freed_due());
   if (due == kNever) return kNever;
   int64_t wake = std::max(due * kMillis, SlotOf(queue));
   if (record.blocked_until != kUnset) wake = std::max(wake, record.blocked_until + 1);
@@ -130,7 +130,8 @@ void Agenda::Advance(int64_t now) {
         --end.queue->live_leases;
         --end.queue->crawl->leased;
         --live_leases_;
-        end.queue->freed_due = std::min(end.queue->freed_due, DateOf(found->second.url));
+        LeaseTable& leases = *end.queue->leases;
+        leases.freed_due = std::min(leases.freed_due, DateOf(found->second.url));
         Place(*end.queue, now);
       }
     }
@@ -150,7 +151,7 @@ void Agenda::Advance(int64_t now) {
 void Agenda::Add(Queue& queue) {
   queue.known = true;
   queue.weight = WeightOf(queue.id);
-  queue.crawl->queues.emplace(queue.id, &queue);
+  queue.crawl->queues.insert(&queue);
   queue.crawl->scheduled += queue.record.scheduled;
   queue.crawl->completed += queue.record.completed;
   queue.crawl->active_queues += IsActive(queue.record) ? 1 : 0;
@@ -174,7 +175,7 @@ void Agenda::Remove(Queue& queue, int64_t now) {
   LeaveGroup(queue);
   if (queue.known) {
     Crawl& crawl = *queue.crawl;
-    crawl.queues.erase(queue.id);
+    crawl.queues.erase(&queue);
     crawl.scheduled -= queue.record.scheduled;
     crawl.completed -= queue.record.completed;
     crawl.leased -= queue.live_leases;
@@ -235,9 +236,9 @@ void Agenda::SetGroup(Queue& queue, std::string_view name, int64_t now) {
 
 void Agenda::SetStrategy(Crawl& crawl, Strategy strategy, int64_t now) {
   if (crawl.strategy == strategy) return;
-  for (const auto& [id, queue] : crawl.queues) Detach(*queue, now);
+  for (Queue* queue : crawl.queues) Detach(*queue, now);
   crawl.strategy = strategy;
-  for (const auto& [id, queue] : crawl.queues) Place(*queue, now);
+  for (Queue* queue : crawl.queues) Place(*queue, now);
 }
 
 void Agenda::AddLease(Queue& queue, const Fingerprint& url, const Lease& lease) {

@@ -11,6 +11,17 @@ namespace {
 
 constexpr int64_t kLastMillis = kLastDate * 1000;
 
+// In UTF-16 units; a byte that is not UTF-8 counts as one.
+size_t Utf16Units(std::string_view text) {
+  size_t units = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    units += (byte & 0xC0) != 0x80 ? 1 : 0;
+    units += byte >= 0xF0 ? 1 : 0;
+  }
+  return units;
+}
+
 // The registrable domain of a host, or the host itself if it has none; empty if it is no host.
 std::string DomainOf(std::string_view host) {
   std::string text = "http://";
@@ -22,6 +33,10 @@ std::string DomainOf(std::string_view host) {
 }
 
 }  // namespace
+
+bool IsQueueKey(std::string_view key) {
+  return !key.empty() && (key.size() <= kMaxQueueKey || Utf16Units(key) <= kMaxQueueKey);
+}
 
 std::string NormalAddress(std::string_view text) {
   std::string normal;
@@ -253,10 +268,11 @@ void Core::FindNextDue(Queue& queue, int64_t now) {
   }
   const std::lock_guard<std::mutex> lock(agenda_mutex_);
   agenda_.SetRecord(queue, record);
-  queue.freed_due = kNever;
   if (queue.leases != nullptr) {
+    queue.leases->freed_due = kNever;
     for (const auto& [url, lease] : *queue.leases) {
-      if (!lease.live) queue.freed_due = std::min(queue.freed_due, DateOf(lease.url));
+      if (lease.live) continue;
+      queue.leases->freed_due = std::min(queue.leases->freed_due, DateOf(lease.url));
     }
   }
   agenda_.Place(queue, now);

@@ -118,12 +118,14 @@ class Core final : public Frontier {
   absl::Status LoadMeta();
   absl::Status LoadCrawls();
   absl::Status LoadQueues();
+  absl::Status IndexQueues(const std::vector<Queue*>& queues);
   absl::Status LoadTold();
   absl::Status LoadLeases();
 
   int64_t NowMillis() const { return absl::ToUnixMillis(clock_.Now()); }
   static std::string_view CrawlName(std::string_view name);
-  static size_t StripeOf(const QueueName& name) { return NameHash()(name) % kStripes; }
+  // By bits of the hash that the set in the stripe does not look at.
+  static size_t StripeOf(const QueueName& name) { return NameHash()(name) >> 56; }
   absl::Status Write(const store::Batch& batch);
   // The caller holds the stripe of the name, or a stripe of the crawl.
   Queue* Find(const QueueName& name) const;
@@ -211,6 +213,8 @@ class Core::StripeLock {
 int64_t MillisOf(absl::Time time);
 int64_t MillisOf(absl::Duration duration);  // not less than 0
 int64_t SecondsOf(absl::Time time);
+// Whether a queue may have it: not empty and not too long.
+bool IsQueueKey(std::string_view key);
 // One spelling of an IP address; empty if it is none.
 std::string NormalAddress(std::string_view text);
 absl::Status Damaged(std::string_view what);

@@ -37,6 +37,7 @@ absl::Status Core::Tell(std::string_view crawl, std::string_view key, bool must_
     return absl::NotFoundError("no queue " + std::string(key) + " in crawl " +
                                std::string(name.crawl));
   }
+  if (!IsQueueKey(key)) return absl::OkStatus();  // there will never be such a queue
   if (queue == nullptr) queue = FindOrAdd(name);
   QueueRecord record = queue->record;
   change(record);

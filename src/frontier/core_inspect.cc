@@ -50,7 +50,7 @@ std::vector<std::string> Core::ListQueues(std::string_view crawl, bool inactive,
   const std::lock_guard<std::mutex> lock(agenda_mutex_);
   const Crawl* const found = FindCrawl(CrawlName(crawl));
   if (found != nullptr) {
-    for (const auto& [id, queue] : found->queues) {
+    for (const Queue* queue : found->queues) {
       const QueueRecord& record = queue->record;
       if (!inactive && (record.scheduled == 0 || record.blocked_until >= now)) continue;
       if (count++ < start) continue;

@@ -90,7 +90,9 @@ void GetCall::Begin(Serving& serving) {
   serving.record = queue.record;
   serving.delay = core_.agenda_.DelayOf(queue);
   serving.live_leases = queue.live_leases;
-  serving.freed_due = std::exchange(queue.freed_due, kNever);
+  if (queue.leases != nullptr) {
+    serving.freed_due = std::exchange(queue.leases->freed_due, kNever);
+  }
   if (queue.leases == nullptr || queue.leases->size() == queue.live_leases) return;
   Core::LowerHead(queue);
   for (const auto& [url, lease] : *queue.leases) {
@@ -231,8 +233,8 @@ absl::Status GetCall::Serve() {
   for (Serving& serving : servings_) {
     Queue& queue = *serving.queue;
     if (serving.confirmed && status.ok()) Commit(serving);
-    if (serving.confirmed && !status.ok()) {
-      queue.freed_due = std::min(queue.freed_due, serving.freed_due);
+    if (serving.confirmed && !status.ok() && queue.leases != nullptr) {
+      queue.leases->freed_due = std::min(queue.leases->freed_due, serving.freed_due);
     }
   }
   if (!status.ok()) core_.agenda_.SetLastAsked(last_asked_);

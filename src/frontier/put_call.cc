@@ -8,17 +8,6 @@
 namespace escalona::frontier {
 namespace {
 
-// In UTF-16 units; a byte that is not UTF-8 counts as one.
-size_t Utf16Units(std::string_view text) {
-  size_t units = 0;
-  for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    units += (byte & 0xC0) != 0x80 ? 1 : 0;
-    units += byte >= 0xF0 ? 1 : 0;
-  }
-  return units;
-}
-
 // The slashes of the path, those at its end left out, as the scheduler counts.
 uint64_t DepthOf(std::string_view url) {
   const size_t scheme = url.find("://");
@@ -65,8 +54,7 @@ Core::StripeSet PutCall::NameItems() {
     Core::QueueName& name = items_[i].name;
     name.crawl = Core::CrawlName(put.crawl);
     name.key = put.key.empty() ? DeriveQueueKey(put.url) : put.key;
-    if (name.key.empty() ||
-        (name.key.size() > kMaxQueueKey && Utf16Units(name.key) > kMaxQueueKey)) {
+    if (!IsQueueKey(name.key)) {
       name.key = {};
       continue;
     }

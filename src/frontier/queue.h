@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "escalona/frontier.h"
 #include "frontier/ready_tree.h"
@@ -29,7 +29,20 @@ struct Lease {
   UrlRecord url;
   bool live = true;  // false: it ended by time, and its record is still stored
 };
-using LeaseTable = absl::flat_hash_map<Fingerprint, Lease>;
+struct LeaseTable : absl::flat_hash_map<Fingerprint, Lease> {
+  int64_t freed_due = kNever;  // a date; the earliest of URLs whose lease ended by time
+};
+
+// Queues in the order they became known.
+struct KnownBefore {
+  using is_transparent = void;
+  static uint64_t IdOf(uint64_t id) { return id; }
+  static uint64_t IdOf(const Queue* queue);
+  template <typename A, typename B>
+  bool operator()(const A& a, const B& b) const {
+    return IdOf(a) < IdOf(b);
+  }
+};
 
 struct Crawl {
   uint32_t id = 0;
@@ -42,8 +55,8 @@ struct Crawl {
   UrlOrder order = UrlOrder::kDate;
 
   ReadyTree ready;
-  absl::btree_map<uint64_t, Queue*> queues;  // known ones, in the order they became known
-  uint64_t objects = 0;                      // queues that refer to it, known or not
+  absl::btree_set<Queue*, KnownBefore> queues;  // known ones
+  uint64_t objects = 0;                         // queues that refer to it, known or not
   uint64_t scheduled = 0;
   uint64_t completed = 0;
   uint64_t leased = 0;
@@ -59,7 +72,7 @@ struct Queue : ReadyNode, Waiter {
   static Queue* New(std::string_view key) {
     void* const memory = ::operator new(sizeof(Queue) + key.size());
     auto* const queue = new (memory) Queue;
-    queue->key_size = static_cast<uint32_t>(key.size());
+    queue->key_size = static_cast<uint16_t>(key.size());
     if (!key.empty()) std::memcpy(static_cast<void*>(queue + 1), key.data(), key.size());
     return queue;
   }
@@ -69,6 +82,10 @@ struct Queue : ReadyNode, Waiter {
   }
   std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
 
+  // First what fits where the bases leave room.
+  bool known = false;  // S+A: it has had a URL
+  bool told = false;   // S: not known, but there is a record of what was told about it
+  bool dead = false;   // S+A
   Crawl* crawl = nullptr;
   uint64_t id = 0;                       // S+A
   QueueRecord record;                    // S+A
@@ -80,20 +97,19 @@ struct Queue : ReadyNode, Waiter {
   void SetHead(std::string_view head) {
     head_text = head.empty() ? nullptr : std::make_unique<std::string>(head);
   }
-  uint32_t key_size = 0;
-  uint32_t touched = 0;                // S: of the call that holds the stripe
   std::unique_ptr<LeaseTable> leases;  // A; null: none
+  GroupPart* part = nullptr;           // A; null: it is for itself
+  uint32_t touched = 0;                // S: of the call that holds the stripe
   uint32_t live_leases = 0;            // A
   uint32_t references = 0;             // A: who must find it, also when it is dead
-  int64_t freed_due = kNever;          // A: a date; the earliest of URLs whose lease ended by time
-  GroupPart* part = nullptr;           // A; null: it is for itself
-  bool known = false;                  // S+A: it has had a URL
-  bool told = false;   // S: not known, but there is a record of what was told about it
-  bool dead = false;   // S+A
+  uint16_t key_size = 0;
   bool taken = false;  // A: being served
 
   QueueId Id() const { return {crawl->id, id}; }
+  int64_t freed_due() const { return leases == nullptr ? kNever : leases->freed_due; }
 };
+
+inline uint64_t KnownBefore::IdOf(const Queue* queue) { return queue->id; }
 
 }  // namespace escalona::frontier
 

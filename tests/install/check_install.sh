@@ -23,4 +23,11 @@ fetch http://globo.com
 fetch http://uol.com.br/esporte
 fetch http://globo.com/videos'
 diff <(echo "$expected") <("$work/example/two_hosts")
+
+# The crawler crawls everything, and finds nothing left when it is started again.
+cmake -S "$source/examples/crawler" -B "$work/crawler" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 \
+  && cmake --build "$work/crawler" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+diff <(echo '1000 pages fetched, 1000 known in 20 queues') <("$work/crawler/crawler" "$work/data")
+diff <(echo '0 pages fetched, 1000 known in 20 queues') <("$work/crawler/crawler" "$work/data")
+"$work/prefix/bin/escalona" store check "$work/data" | grep -q 'all is well'
 "$work/prefix/bin/escalona" --version

@@ -7,7 +7,6 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scripts/setup.sh build test
 scripts/build.sh release
-scripts/build.sh asan
-scripts/build.sh fuzz
+scripts/build.sh fuzz  # clang, with AddressSanitizer and UndefinedBehaviorSanitizer
 echo "== running the tests"
 exec ctest --preset release --output-on-failure -j "$(nproc)" "$@"

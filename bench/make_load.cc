@@ -1,7 +1,8 @@
 // Makes command files of chosen shapes for the benchmarks.
 //   make_load URLS HOSTS ZIPF MAX_DEPTH > FILE
-// Hosts are drawn from a Zipf law of exponent ZIPF (0: in turn), depths evenly from 1 to MAX_DEPTH;
-// all URLs are different. Above a depth of 20 the path is mostly slashes, to keep files small.
+// Hosts are drawn from a Zipf law of exponent ZIPF (0: in turn), depths evenly from 1 to MAX_DEPTH
+// (from 0 if that is above 20; a URL of depth 0 is all query); all URLs are different. Above a
+// depth of 20 the path is mostly slashes, to keep files small.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -39,12 +40,12 @@ class Hosts {
 };
 
 void AppendPath(uint64_t max_depth, uint64_t i, std::mt19937_64& random, std::string& line) {
-  const uint64_t depth = 1 + random() % max_depth;
+  const uint64_t depth = max_depth > 20 ? random() % (max_depth + 1) : 1 + random() % max_depth;
   for (uint64_t level = 1; level < depth; ++level) {
     line += '/';
     if (max_depth <= 20) line += kWords[random() % std::size(kWords)];
   }
-  line += "/p" + std::to_string(i);
+  line += (depth > 0 ? "/p" : "?p") + std::to_string(i);
   if (random() % 4 == 0) line += "?id=" + std::to_string(random() % 1000);
 }
 

@@ -38,10 +38,11 @@ enum class FrontierDurability : uint8_t {
               // since the last Sync()
 };
 
-// Which queues share one slot: while one was served, the others of its group wait.
+// Which queues share one slot: when one was served, the others of its group wait for the delay that
+// one has; one Get serves at most one queue of a group.
 enum class PolitenessGroup : uint8_t {
   kQueue,   // each queue for itself
-  kDomain,  // all queues whose key is a host of the same registrable domain
+  kDomain,  // all queues whose key is a host of the same registrable domain, in all crawls
   kIp,      // all queues with the same IP address: the key if it is one, else the address told by
             // SetQueueAddress; a queue whose address is unknown is for itself
 };
@@ -102,8 +103,8 @@ struct LeasedUrl {  // the views are valid while the visitor runs
 struct GetRequest {
   uint32_t max_urls_per_queue = 1;           // 0: no limit
   uint32_t max_queues = 0;                   // 0: no limit
-  std::optional<std::string> key;            // only this queue (of `crawl`, which then is needed)
-  std::optional<std::string> crawl;          // only this crawl; without: all crawls in turn
+  std::optional<std::string> key = {};       // only this queue (of `crawl`, which then is needed)
+  std::optional<std::string> crawl = {};     // only this crawl; without: all crawls in turn
   absl::Duration lease = absl::Seconds(30);  // zero or less: 30 s
 };
 
@@ -129,10 +130,10 @@ struct FrontierStats {
 };
 
 struct UrlFilter {
-  std::optional<std::string> key;  // of one queue only
-  std::string crawl;               // empty or blank: kDefaultCrawl
-  std::string text;                // a part of the URL; empty: every URL
-  bool ignore_case = false;        // of ASCII letters
+  std::optional<std::string> key = {};  // of one queue only
+  std::string crawl = {};               // empty or blank: kDefaultCrawl
+  std::string text = {};                // a part of the URL; empty: every URL
+  bool ignore_case = false;             // of ASCII letters
 };
 
 // Why a URL is not served now, and when it could be at the earliest, if nothing is put meanwhile.
@@ -164,8 +165,9 @@ struct Explanation {
 // first due and unleased URLs are leased in the order of UrlOrder, at most `max_urls_per_queue`.
 // Strategies order the queues that can be served: breadth-first by the moment they were last
 // served, never served ones first and in the order they became known; depth-first by the order they
-// became known; best-first by the number of scheduled URLs, then as depth-first. Without a crawl
-// in the request, crawls that have such queues are asked in turn.
+// became known; best-first by the number of scheduled URLs, then as depth-first. A group stands
+// where its first queue stands. Without a crawl in the request, crawls that have such queues are
+// asked in turn. A Get serves a queue once.
 //
 // Cost: put and get are O(log queues) plus the store's; a get looks at no queue that cannot be
 // served. Memory: per queue about 200 bytes, per lease about 100, per known URL nothing
@@ -199,7 +201,8 @@ class Frontier {
                                      absl::Status* error = nullptr) = 0;
 
   // Leases URLs and calls `visit` with each, queue after queue. Nothing for a queue that cannot be
-  // served, an unknown queue or crawl, a key without a crawl. Returns how many there were.
+  // served, an unknown queue or crawl, a key without a crawl. Returns how many there were. After an
+  // error, URLs that were visited are leased, others are not.
   virtual absl::StatusOr<uint64_t> Get(const GetRequest& request,
                                        absl::FunctionRef<void(const LeasedUrl&)> visit) = 0;
 
@@ -215,14 +218,17 @@ class Frontier {
   // 0 removes it. NotFound for an unknown queue.
   virtual absl::Status SetCrawlLimit(std::string_view crawl, std::string_view key,
                                      uint32_t limit) = 0;
+  // The strategy holds at once, the order for URLs put from then on.
   virtual absl::Status SetStrategy(std::string_view crawl, Strategy strategy, UrlOrder order) = 0;
+  // For PolitenessGroup::kIp. An empty one is none; InvalidArgument if it is no IP address.
   virtual absl::Status SetQueueAddress(std::string_view crawl, std::string_view key,
                                        std::string_view ip) = 0;
 
   // Removal, with everything told about the queue or crawl; how many URLs there were.
   virtual absl::StatusOr<uint64_t> DeleteQueue(std::string_view crawl, std::string_view key) = 0;
   virtual absl::StatusOr<uint64_t> DeleteCrawl(std::string_view crawl) = 0;
-  // URLs created before `before`, of one queue or all of the crawl; the queues stay.
+  // URLs created before `before`, of one queue or all of the crawl; the queues stay. A part at a
+  // time: after an error some are gone.
   virtual absl::StatusOr<uint64_t> Purge(std::string_view crawl,
                                          const std::optional<std::string>& key,
                                          absl::Time before) = 0;

@@ -73,13 +73,18 @@ class Scheduler {
   Scheduler& operator=(Scheduler&&) noexcept;
   ~Scheduler();
 
+  // Whether the scheduler keeps the text of a URL itself, or trusts the caller to keep it where it
+  // is, unchanged, until the URL was handed out or dropped: 16 bytes then stand for a long path.
+  enum class Texts { kCopied, kStay };
+
   // Adds one URL. ResourceExhausted when the scheduler is full; nothing is changed then.
   [[nodiscard]] absl::StatusOr<Added> Add(std::string_view url);
 
   // Adds URLs in order: the same as one Add() each, several times as fast. Returns how many were
   // accepted. ResourceExhausted when the scheduler is full: those before stay, the rest is not
   // added.
-  [[nodiscard]] absl::StatusOr<size_t> AddAll(std::span<const std::string_view> urls);
+  [[nodiscard]] absl::StatusOr<size_t> AddAll(std::span<const std::string_view> urls,
+                                              Texts texts = Texts::kCopied);
 
   // Hands out at most `limit` URLs in the strategy's order: calls `visit` with each and removes it.
   // Returns how many there were.

@@ -6,7 +6,7 @@
 
 #include "assoc/key.h"
 #include "assoc/packed_key.h"
-#include "assoc/varint.h"
+#include "base/varint.h"
 
 namespace escalona::assoc {
 namespace {

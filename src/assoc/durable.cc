@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "assoc/key.h"
-#include "assoc/varint.h"
+#include "base/varint.h"
 
 namespace escalona::assoc {
 namespace {

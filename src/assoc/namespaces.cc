@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "assoc/varint.h"
+#include "base/varint.h"
 
 namespace escalona::assoc {
 namespace {

@@ -2,7 +2,7 @@
 #include "assoc/packed_key.h"
 
 #include "assoc/key.h"
-#include "assoc/varint.h"
+#include "base/varint.h"
 #include "escalona/associations.h"
 
 namespace escalona::assoc {

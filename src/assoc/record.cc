@@ -5,7 +5,7 @@
 
 #include "assoc/key.h"
 #include "assoc/packed_key.h"
-#include "assoc/varint.h"
+#include "base/varint.h"
 
 namespace escalona::assoc {
 namespace {

@@ -23,6 +23,7 @@ void AddPlan(CLI::App& app, int& status);
 void AddEstimate(CLI::App& app, int& status);
 void AddUrl(CLI::App& app, int& status);
 void AddSimulate(CLI::App& app, int& status);
+void AddStore(CLI::App& app, int& status);
 void AddServe(CLI::App& app, int& status);
 void AddAssoc(CLI::App& app, int& status);
 void AddBench(CLI::App& app, int& status);

@@ -225,7 +225,8 @@ absl::Status Interpreter::AddUrls(std::string_view, uint64_t number) {
   while (number > 0) {
     const std::span<const std::string_view> lines = PeekLines(number);
     if (lines.empty()) break;
-    const absl::StatusOr<size_t> added = scheduler_.AddAll(lines);
+    const absl::StatusOr<size_t> added = scheduler_.AddAll(
+        lines, lines_.lines_stay() ? Scheduler::Texts::kStay : Scheduler::Texts::kCopied);
     if (!added.ok()) {
       // Those before the one that did not fit are in: adding them again changes nothing.
       for (size_t i = 0; i < lines.size() && scheduler_.Add(lines[i]).ok(); ++i) Consume(1);

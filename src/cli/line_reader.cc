@@ -1,5 +1,6 @@
 #include "cli/line_reader.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -16,33 +17,40 @@ std::string_view WithoutCarriageReturn(std::string_view line) {
 size_t LineReader::CutLines(std::span<std::string_view> lines) {
   size_t count = 0;
   while (count < lines.size() && scanned_ < end_) {
-    const char* from = buffer_.get() + scanned_;
+    const char* from = text_ + scanned_;
     const void* newline = std::memchr(from, '\n', end_ - scanned_);
     if (newline == nullptr) {
       scanned_ = end_;
       break;
     }
-    const size_t stop = static_cast<size_t>(static_cast<const char*>(newline) - buffer_.get());
-    lines[count++] = WithoutCarriageReturn({buffer_.get() + begin_, stop - begin_});
+    const size_t stop = static_cast<size_t>(static_cast<const char*>(newline) - text_);
+    lines[count++] = WithoutCarriageReturn({text_ + begin_, stop - begin_});
     begin_ = scanned_ = stop + 1;
   }
   return count;
 }
 
-void LineReader::Refill() {
+// Moves what was not handed out to the front of the buffer, which is then not full.
+void LineReader::MakeRoom() {
   const size_t left = end_ - begin_;
   if (left == capacity_) {
-    auto larger = std::make_unique_for_overwrite<char[]>(2 * capacity_);
-    std::memcpy(larger.get(), buffer_.get() + begin_, left);
+    capacity_ = std::max(2 * capacity_, size_t{256} << 10);
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity_);
+    if (left > 0) std::memcpy(larger.get(), text_ + begin_, left);
     buffer_ = std::move(larger);
-    capacity_ *= 2;
+    text_ = buffer_.get();
   } else {
-    std::memmove(buffer_.get(), buffer_.get() + begin_, left);
+    std::memmove(buffer_.get(), text_ + begin_, left);
   }
   scanned_ -= begin_;
   begin_ = 0;
   end_ = left;
-  const absl::StatusOr<size_t> read = source_.Read({buffer_.get() + end_, capacity_ - end_});
+}
+
+void LineReader::Refill() {
+  if (!lines_stay()) MakeRoom();
+  const absl::StatusOr<size_t> read =
+      lines_stay() ? source_.Read({}) : source_.Read({buffer_.get() + end_, capacity_ - end_});
   if (read.ok()) {
     end_ += *read;
     at_end_ = *read == 0;
@@ -60,7 +68,7 @@ size_t LineReader::Next(std::span<std::string_view> lines) {
     Refill();
   }
   if (begin_ == end_) return 0;
-  lines[0] = WithoutCarriageReturn({buffer_.get() + begin_, end_ - begin_});
+  lines[0] = WithoutCarriageReturn({text_ + begin_, end_ - begin_});
   begin_ = scanned_ = end_;
   return 1;
 }

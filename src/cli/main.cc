@@ -13,8 +13,8 @@
 namespace escalona::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddRun,      AddGen,      AddUrl,  AddPlan,
-                                    AddEstimate, AddSimulate, AddServe, AddAssoc, AddBench};
+constexpr AddCommand kCommands[] = {AddRun,      AddGen,   AddUrl,   AddPlan,  AddEstimate,
+                                    AddSimulate, AddServe, AddAssoc, AddBench, AddStore};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names = {"help"};

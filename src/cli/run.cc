@@ -42,6 +42,7 @@ class WatchedSource : public ByteSource {
     progress_.Update(file_.position());
     return file_.Read(buffer);
   }
+  const char* mapping() const override { return file_.mapping(); }
 
  private:
   InputFile& file_;
@@ -108,7 +109,7 @@ Strategy ChosenStrategy(const Options& options) {
 
 int Run(const Options& options) {
   const std::string& file = options.file;
-  absl::StatusOr<InputFile> input = InputFile::Open(file);
+  absl::StatusOr<InputFile> input = InputFile::Open(file, InputMode::kMapped);
   if (!input.ok()) return Refuse(file, "0: " + std::string(input.status().message()));
   const std::string target = options.output.empty() ? DefaultOutput(file) : options.output;
   if (input->IsSameAs(target)) {
@@ -117,6 +118,7 @@ int Run(const Options& options) {
   absl::StatusOr<OutputFile> output = OutputFile::Create(target);
   if (!output.ok()) return Refuse(file, "0: " + std::string(output.status().message()));
 
+  ExplainVanishedInput(file.c_str());
   RunReport report;
   {
     Progress progress("escalona run: read", input->size());

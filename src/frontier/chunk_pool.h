@@ -12,10 +12,10 @@
 
 namespace escalona {
 
-// Hands out chunks of 32 bytes to 1 MiB, cut from blocks of 2 MiB. A reference counts units of
+// Hands out chunks of 24 bytes to 1 MiB, cut from blocks of 2 MiB. A reference counts units of
 // eight bytes, so 32 bits name 32 GiB. A freed chunk is used again for its own size only.
 //
-// Cost: Allocate, Free and At are O(1); no memory per chunk. Sizes are 32, 48, 64, 96, 128, ...
+// Cost: Allocate, Free and At are O(1); no memory per chunk. Sizes are 24, 32, 48, 64, 96, 128, ...
 // (powers of two and the middles between them), so rounding up wastes at most a third.
 class ChunkPool {
  public:
@@ -27,16 +27,16 @@ class ChunkPool {
   // Takes at most `max_bytes` from the system: whole blocks, at least one, at most 32 GiB.
   explicit ChunkPool(uint64_t max_bytes = UINT64_MAX);
 
-  static constexpr int kSizes = 31;
+  static constexpr int kSizes = 32;
   // Bytes of a chunk of size `size` (0 to kSizes - 1).
   static constexpr size_t Bytes(int size) {
-    return (size % 2 == 0 ? size_t{32} : size_t{48}) << (size / 2);
+    return (size % 2 == 0 ? size_t{24} : size_t{32}) << (size / 2);
   }
   // The smallest size with at least `bytes`, which must not exceed kMaxChunk.
   static constexpr int SizeFor(size_t bytes) {
-    if (bytes <= 32) return 0;
+    if (bytes <= 24) return 0;
     const int power = std::bit_width(bytes - 1) - 1;  // 2^power < bytes <= 2^(power + 1)
-    return 2 * (power - 5) + (bytes <= (size_t{3} << (power - 1)) ? 1 : 2);
+    return 2 * (power - 4) + (bytes <= (size_t{3} << (power - 1)) ? 0 : 1);
   }
 
   // kNone when all references are in use. Contents are unspecified; aligned to eight bytes.
@@ -65,9 +65,10 @@ class ChunkPool {
 };
 
 static_assert(ChunkPool::Bytes(ChunkPool::kSizes - 1) == ChunkPool::kMaxChunk);
-static_assert(ChunkPool::SizeFor(32) == 0 && ChunkPool::SizeFor(33) == 1);
-static_assert(ChunkPool::SizeFor(48) == 1 && ChunkPool::SizeFor(49) == 2);
-static_assert(ChunkPool::SizeFor(64) == 2 && ChunkPool::SizeFor(65) == 3);
+static_assert(ChunkPool::SizeFor(24) == 0 && ChunkPool::SizeFor(25) == 1);
+static_assert(ChunkPool::SizeFor(32) == 1 && ChunkPool::SizeFor(33) == 2);
+static_assert(ChunkPool::SizeFor(48) == 2 && ChunkPool::SizeFor(49) == 3);
+static_assert(ChunkPool::SizeFor(64) == 3 && ChunkPool::SizeFor(65) == 4);
 static_assert(ChunkPool::SizeFor(ChunkPool::kMaxChunk) == ChunkPool::kSizes - 1);
 
 }  // namespace escalona

@@ -1,49 +1,58 @@
 #include "frontier/fingerprint_index.h"
 
-#include <cstring>
 #include <utility>
+#include <vector>
 
 namespace escalona {
 
-FingerprintIndex::FingerprintIndex(FingerprintIndex&& other) noexcept
-    : buckets_(std::move(other.buckets_)),
-      bits_(std::exchange(other.bits_, 0)),
-      size_(std::exchange(other.size_, 0)),
-      capacity_(std::exchange(other.capacity_, 0)) {}
-
-FingerprintIndex& FingerprintIndex::operator=(FingerprintIndex&& other) noexcept {
-  buckets_ = std::move(other.buckets_);
-  bits_ = std::exchange(other.bits_, 0);
-  size_ = std::exchange(other.size_, 0);
-  capacity_ = std::exchange(other.capacity_, 0);
-  return *this;
-}
-
-HugeArray<FingerprintIndex::Bucket> FingerprintIndex::NewBuckets(size_t count) {
-  HugeArray<Bucket> buckets(AllocateHuge<Bucket>(count));
-  std::memset(buckets.get(), 0, count * sizeof(Bucket));
-  return buckets;
+void FingerprintIndex::Clear() {
+  buckets_ = GrowingArray<Bucket>();
+  bits_ = 0;
+  size_ = capacity_ = 0;
 }
 
 void FingerprintIndex::Place(uint32_t fingerprint, Reference reference) {
   size_t b = Home(fingerprint);
   while (IsFull(buckets_[b])) b = Next(b);
-  Bucket& bucket = buckets_[b];
+  PlaceIn(buckets_[b], fingerprint, reference);
+}
+
+void FingerprintIndex::PlaceIn(Bucket& bucket, uint32_t fingerprint, Reference reference) {
   const size_t i = Size(bucket);
   bucket.fingerprints[i] = fingerprint;
   bucket.references[i] = reference;
 }
 
 void FingerprintIndex::Grow() {
-  const size_t old_count = buckets_ ? size_t{1} << bits_ : 0;
-  bits_ = buckets_ ? bits_ + 1 : kFirstBits;
-  const size_t count = size_t{1} << bits_;
-  capacity_ = count * kSlots * 4 / 5;
-  const auto old = std::exchange(buckets_, NewBuckets(count));
-  for (size_t b = 0; b < old_count; ++b) {
-    const size_t size = Size(old[b]);
-    for (size_t i = 0; i < size; ++i) Place(old[b].fingerprints[i], old[b].references[i]);
+  const size_t old_count = buckets_.size();
+  bits_ = old_count > 0 ? bits_ + 1 : kFirstBits;
+  buckets_.Grow(size_t{1} << bits_);
+  capacity_ = buckets_.size() * kSlots * 4 / 5;
+  Spread(old_count);
+}
+
+// Moves the pairs of the first half of the table to where they belong in all of it: from the last
+// bucket to the first, since the home of a pair doubles, and everything behind has been moved by
+// then. A pair that would land before, or beyond the end, waits until all others stand: these are a
+// few at both ends.
+void FingerprintIndex::Spread(size_t old_count) {
+  std::vector<std::pair<uint32_t, Reference>> waiting;
+  for (size_t b = old_count; b-- > 0;) {
+    const Bucket bucket = buckets_[b];
+    buckets_[b] = {};
+    const size_t size = Size(bucket);
+    for (size_t i = 0; i < size; ++i) {
+      size_t place = Home(bucket.fingerprints[i]);
+      const bool early = place < b;
+      while (!early && place < buckets_.size() && IsFull(buckets_[place])) ++place;
+      if (early || place == buckets_.size()) {
+        waiting.emplace_back(bucket.fingerprints[i], bucket.references[i]);
+      } else {
+        PlaceIn(buckets_[place], bucket.fingerprints[i], bucket.references[i]);
+      }
+    }
   }
+  for (const auto& [fingerprint, reference] : waiting) Place(fingerprint, reference);
 }
 
 void FingerprintIndex::Insert(uint32_t fingerprint, Reference reference) {

@@ -10,7 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/huge_memory.h"
+#include "base/growing_array.h"
 
 namespace escalona {
 
@@ -22,7 +22,8 @@ namespace escalona {
 // fingerprint; a pair that finds its bucket full stands in the next one that is not.
 // Invariants: the pairs of a bucket stand before its empty slots; every bucket between a pair's
 // home and its place is full. Hence a search ends at the first bucket that is not full, an
-// erasure leaves no trace, and growing is one pass over the old table in order: no text is read.
+// erasure leaves no trace, and growing is one pass over the table in order, in place: no text is
+// read, and no memory is needed beside the larger table.
 //
 // Cost: one cache line per operation, mostly; 8 bytes per slot at a load of 0.4 to 0.8. Prefetch()
 // hides the miss when several texts are looked up together.
@@ -32,19 +33,17 @@ class FingerprintIndex {
   static constexpr Reference kNone = 0;
 
   FingerprintIndex() = default;
-  FingerprintIndex(FingerprintIndex&& other) noexcept;
-  FingerprintIndex& operator=(FingerprintIndex&& other) noexcept;
 
   size_t size() const { return size_; }
 
   void Prefetch(uint32_t fingerprint) const {
-    if (buckets_) __builtin_prefetch(&buckets_[Home(fingerprint)]);
+    if (buckets_.size() > 0) __builtin_prefetch(&buckets_[Home(fingerprint)]);
   }
 
   // The first reference under `fingerprint` for which `is_it(reference)` holds, or kNone.
   template <typename IsIt>
   Reference Find(uint32_t fingerprint, IsIt is_it) const {
-    if (!buckets_) return kNone;
+    if (buckets_.size() == 0) return kNone;
     for (size_t b = Home(fingerprint);; b = Next(b)) {
       const Bucket& bucket = buckets_[b];
       for (uint32_t hits = EqualLanes(bucket.fingerprints, fingerprint); hits != 0;
@@ -63,7 +62,7 @@ class FingerprintIndex {
   void Erase(uint32_t fingerprint, Reference reference);
 
   // Removes all pairs and gives the memory back.
-  void Clear() { *this = FingerprintIndex(); }
+  void Clear();
 
  private:
   static constexpr size_t kSlots = 8;
@@ -72,7 +71,6 @@ class FingerprintIndex {
     uint32_t fingerprints[kSlots];
     Reference references[kSlots];  // kNone: the slot is empty
   };
-  static HugeArray<Bucket> NewBuckets(size_t count);
   // Bit i is set when lanes[i] == value.
   static uint32_t EqualLanes(const uint32_t (&lanes)[kSlots], uint32_t value);
 
@@ -88,11 +86,13 @@ class FingerprintIndex {
     return (bucket - Home(fingerprint)) & ((size_t{1} << bits_) - 1);
   }
   void Place(uint32_t fingerprint, Reference reference);
+  static void PlaceIn(Bucket& bucket, uint32_t fingerprint, Reference reference);
   void Grow();
+  void Spread(size_t old_count);
   // Takes slot `i` out of a bucket, which keeps its pairs together.
   static void RemoveFrom(Bucket& bucket, size_t i);
 
-  HugeArray<Bucket> buckets_;
+  GrowingArray<Bucket> buckets_;
   int bits_ = 0;
   size_t size_ = 0;
   size_t capacity_ = 0;  // pairs at which the table grows

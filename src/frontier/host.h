@@ -15,28 +15,30 @@
 
 namespace escalona {
 
-// One cache line per host: a name of up to 48 bytes stands in it, a longer one elsewhere, in memory
+// One cache line per host: a name of up to 36 bytes stands in it, a longer one elsewhere, in memory
 // the caller keeps.
 struct alignas(64) Host {
-  static constexpr size_t kMaxInline = 48;
+  static constexpr size_t kMaxInline = 36;
 
   explicit Host(std::string_view name) : name_size(static_cast<uint32_t>(name.size())) {
     if (name.size() <= kMaxInline) {
       std::memcpy(inline_name, name.data(), name.size());
     } else {
-      long_name = name.data();
+      const char* elsewhere = name.data();
+      std::memcpy(inline_name, &elsewhere, sizeof(elsewhere));
     }
   }
   std::string_view name() const {
-    return {name_size <= kMaxInline ? inline_name : long_name, name_size};
+    if (name_size <= kMaxInline) [[likely]]
+      return {inline_name, name_size};
+    const char* elsewhere;
+    std::memcpy(&elsewhere, inline_name, sizeof(elsewhere));
+    return {elsewhere, name_size};
   }
 
   HostQueue queue;
   uint32_t name_size;
-  union {
-    char inline_name[kMaxInline];
-    const char* long_name;
-  };
+  char inline_name[kMaxInline];  // or where the long one begins
 };
 static_assert(sizeof(Host) == 64);
 

@@ -5,27 +5,27 @@
 
 namespace escalona {
 
-// Makes the array large enough for one depth more.
+// Makes room for one depth more.
 bool HostQueue::MakeRoom(ChunkPool& pool) {
+  if (empty()) return true;  // there is room for one here
   const size_t needed = (size_t{count_} + 1) * sizeof(Depth);
-  if (count_ > 0 && needed <= ChunkPool::Bytes(size_)) return true;
+  if (!is_inline() && needed <= ChunkPool::Bytes(size_)) return true;
   if (needed > ChunkPool::kMaxChunk) return false;
   const int size = ChunkPool::SizeFor(needed);
   const Reference larger = pool.Allocate(size);
   if (larger == ChunkPool::kNone) return false;
-  if (count_ > 0) {
-    std::memcpy(pool.At(larger), pool.At(depths_), count_ * sizeof(Depth));
-    pool.Free(depths_, size_);
-  }
+  std::memcpy(pool.At(larger), Depths(pool), count_ * sizeof(Depth));
+  if (!is_inline()) pool.Free(depths_, size_);
   depths_ = larger;
-  size_ = size;
+  size_ = static_cast<int16_t>(size);
   return true;
 }
 
 HostQueue::Reference HostQueue::AppendAtNewDepth(ChunkPool& pool, uint32_t host, uint32_t place,
-                                                 uint32_t depth, std::string_view path) {
+                                                 uint32_t depth, std::string_view path,
+                                                 bool stays) {
   RecordQueue records;
-  const Reference reference = records.Append(pool, host, path);
+  const Reference reference = records.Append(pool, host, path, stays);
   if (reference == ChunkPool::kNone) return ChunkPool::kNone;
   if (!MakeRoom(pool)) {
     records.Clear(pool);
@@ -39,13 +39,13 @@ HostQueue::Reference HostQueue::AppendAtNewDepth(ChunkPool& pool, uint32_t host,
 }
 
 void HostQueue::Release(ChunkPool& pool) {
-  pool.Free(depths_, size_);
+  if (!is_inline()) pool.Free(depths_, size_);
   *this = HostQueue();
 }
 
 void HostQueue::Clear(ChunkPool& pool) {
   for (uint32_t i = 0; i < count_; ++i) Depths(pool)[i].records.Clear(pool);
-  if (count_ > 0) Release(pool);
+  Release(pool);
 }
 
 }  // namespace escalona

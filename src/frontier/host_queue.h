@@ -11,7 +11,8 @@
 
 namespace escalona {
 
-// One record queue per depth that has URLs, in an array that lives in the pool like the URLs.
+// One record queue per depth that has URLs, in an array that lives in the pool like the URLs, or
+// here as long as there was never more than one: many hosts have a single URL.
 // Invariant: depths descend, so the next URL stands in the last queue, and no queue is empty.
 //
 // Cost: the next URL is O(1). Adding to a depth that has URLs is O(log depths); a new depth moves
@@ -25,21 +26,29 @@ class HostQueue {
   bool empty() const { return count_ == 0; }
 
   // Appends a URL and returns its reference; kNone, and nothing changed, when there is no room.
-  Reference Append(ChunkPool& pool, uint32_t host, uint32_t depth, std::string_view path) {
+  Reference Append(ChunkPool& pool, uint32_t host, uint32_t depth, std::string_view path,
+                   bool stays) {
     const uint32_t place = Find(pool, depth);
     if (place == count_ || Depths(pool)[place].depth != depth) [[unlikely]] {
-      return AppendAtNewDepth(pool, host, place, depth, path);
+      return AppendAtNewDepth(pool, host, place, depth, path, stays);
     }
-    return Depths(pool)[place].records.Append(pool, host, path);
+    return Depths(pool)[place].records.Append(pool, host, path, stays);
   }
 
-  // The next URL. The queue is not empty.
-  Reference Front(ChunkPool& pool) { return Depths(pool)[count_ - 1].records.Front(pool); }
-  // Removes the URL that Front() returned.
-  void PopFront(ChunkPool& pool) {
-    RecordQueue& records = Depths(pool)[count_ - 1].records;
-    records.PopFront(pool);
-    if (records.empty() && --count_ == 0) Release(pool);
+  // Removes the next `count` URLs, of which there must be so many; calls visit(reference) with each
+  // before it goes.
+  template <typename Visit>
+  void Take(ChunkPool& pool, uint32_t count, Visit visit) {
+    while (count > 0) {
+      RecordQueue& records = Depths(pool)[count_ - 1].records;
+      RecordQueue::Scout scout(pool, records, count);
+      for (; count > 0 && !records.empty(); --count) {
+        if (count > 1) scout.Step(pool, records);
+        visit(records.Front(pool));
+        records.PopFront(pool);
+      }
+      if (records.empty() && --count_ == 0) Release(pool);
+    }
   }
 
   // Removes all URLs.
@@ -54,7 +63,7 @@ class HostQueue {
   // For a batch that is about to Append() or to read Front(): each touches what the one before it
   // has fetched.
   void PrefetchDepths(const ChunkPool& pool) const {
-    if (empty()) return;
+    if (empty() || is_inline()) return;
     const std::byte* depths = pool.At(depths_);
     __builtin_prefetch(depths);
     __builtin_prefetch(depths + 64);
@@ -66,6 +75,9 @@ class HostQueue {
   void PrefetchHead(const ChunkPool& pool) const {
     if (!empty()) Depths(pool)[count_ - 1].records.PrefetchHead(pool);
   }
+  void PrefetchHeadText(const ChunkPool& pool) const {
+    if (!empty()) Depths(pool)[count_ - 1].records.PrefetchHeadText(pool);
+  }
 
  private:
   struct Depth {
@@ -74,7 +86,14 @@ class HostQueue {
   };
   static_assert(sizeof(Depth) == 20);
 
-  Depth* Depths(const ChunkPool& pool) const { return reinterpret_cast<Depth*>(pool.At(depths_)); }
+  static constexpr int16_t kInline = -1;
+  bool is_inline() const { return size_ == kInline; }
+  const Depth* Depths(const ChunkPool& pool) const {
+    return is_inline() ? &only_ : reinterpret_cast<const Depth*>(pool.At(depths_));
+  }
+  Depth* Depths(const ChunkPool& pool) {
+    return is_inline() ? &only_ : reinterpret_cast<Depth*>(pool.At(depths_));
+  }
 
   // The place of `depth` in the array, or the place where it belongs. A binary search without
   // branches, since which depth comes next cannot be predicted.
@@ -90,14 +109,18 @@ class HostQueue {
     return first;
   }
   Reference AppendAtNewDepth(ChunkPool& pool, uint32_t host, uint32_t place, uint32_t depth,
-                             std::string_view path);
+                             std::string_view path, bool stays);
   bool MakeRoom(ChunkPool& pool);
   void Release(ChunkPool& pool);
 
-  Reference depths_ = ChunkPool::kNone;
-  uint32_t count_ = 0;
-  int32_t size_ = 0;  // of the array's chunk, as the pool counts sizes
+  union {
+    Depth only_ = {};
+    Reference depths_;  // of the array
+  };
+  uint16_t count_ = 0;
+  int16_t size_ = kInline;  // of the array's chunk, as the pool counts sizes
 };
+static_assert(sizeof(HostQueue) == 24);
 
 }  // namespace escalona
 

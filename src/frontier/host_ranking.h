@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/growing_array.h"
+
 namespace escalona {
 
 // A count per host, hosts numbered in the order they became known. Answers what the three
@@ -49,7 +51,18 @@ class HostRanking {
   static constexpr uint32_t kFanOut = 16;
 
   void Raise(uint32_t host, uint32_t value);
-  std::vector<std::vector<uint32_t>> levels_;  // the last level has at most 16 numbers
+  // The numbers of one level: those before `size` are in use, those behind are zero.
+  struct Level {
+    GrowingArray<uint32_t> numbers;
+    size_t size = 0;
+
+    uint32_t& operator[](size_t i) { return numbers[i]; }
+    const uint32_t& operator[](size_t i) const { return numbers[i]; }
+    const uint32_t* begin() const { return &numbers[0]; }
+    const uint32_t* end() const { return begin() + size; }
+    void AppendZeros();
+  };
+  std::vector<Level> levels_;  // the last level has at most 16 numbers
   uint32_t size_ = 0;
 };
 

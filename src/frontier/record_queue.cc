@@ -22,15 +22,24 @@ bool RecordQueue::AppendChunk(ChunkPool& pool, uint32_t units) {
   return true;
 }
 
-RecordQueue::Reference RecordQueue::Append(ChunkPool& pool, uint32_t owner, std::string_view text) {
-  const bool is_long = text.size() > Record::kMaxInline;
-  const uint16_t size = is_long ? Record::kLong : static_cast<uint16_t>(text.size());
+RecordQueue::Reference RecordQueue::Append(ChunkPool& pool, uint32_t owner, std::string_view text,
+                                           bool stays) {
+  const bool is_outside = stays && text.size() > kShort && text.size() <= UINT16_MAX;
+  const bool is_long = !is_outside && text.size() > Record::kMaxInline;
+  const uint16_t size = is_outside ? Record::kOutside
+                        : is_long  ? Record::kLong
+                                   : static_cast<uint16_t>(text.size());
   const uint32_t units = Units(size);
   if (left_ < units && !AppendChunk(pool, units)) return ChunkPool::kNone;
   const Reference reference = tail_;
   Record& record = Record::At(pool, reference);
   record = {owner, size};
-  if (is_long) {
+  if (is_outside) {
+    const char* begin = text.data();
+    const auto length = static_cast<uint16_t>(text.size());
+    std::memcpy(record.bytes(), &begin, sizeof(void*));
+    std::memcpy(record.bytes() + sizeof(void*), &length, sizeof(length));
+  } else if (is_long) {
     const auto* copy = new std::string(text);
     std::memcpy(record.bytes(), &copy, sizeof(void*));
   } else {

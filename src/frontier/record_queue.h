@@ -2,6 +2,7 @@
 #ifndef ESCALONA_FRONTIER_RECORD_QUEUE_H_
 #define ESCALONA_FRONTIER_RECORD_QUEUE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,7 @@ struct Record {
   static constexpr size_t kHead = 6;
   static constexpr uint16_t kMaxInline = 32 << 10;
   static constexpr uint16_t kLong = UINT16_MAX;  // the text is a std::string*
+  static constexpr uint16_t kOutside = UINT16_MAX - ChunkPool::kSizes - 1;  // see Outside
   // From here up to kLong: no record but the end of a chunk. `owner` is the first record of the
   // next chunk, size - kEndOfChunk the size of this one, as the pool counts sizes.
   static constexpr uint16_t kEndOfChunk = UINT16_MAX - ChunkPool::kSizes;
@@ -31,9 +33,33 @@ struct Record {
   }
   bool is_end_of_chunk() const { return size >= kEndOfChunk && size != kLong; }
 
-  // Points into the pool, or to the long text; valid until the record is removed.
+  // A text that somebody else keeps: what stands in its place.
+  struct Outside {
+    const char* begin;
+    uint16_t size;
+  };
+  static constexpr size_t kOutsideBytes = sizeof(void*) + sizeof(uint16_t);
+
+  // Points into the pool, or to the text outside; valid until the record is removed.
   std::string_view text() const {
-    return size == kLong ? std::string_view(*long_text()) : std::string_view(bytes(), size);
+    if (size < kOutside) [[likely]]
+      return {bytes(), size};
+    if (size == kLong) return *long_text();
+    const Outside text = outside();
+    return {text.begin, text.size};
+  }
+  Outside outside() const {
+    Outside text;
+    std::memcpy(&text.begin, bytes(), sizeof(void*));
+    std::memcpy(&text.size, bytes() + sizeof(void*), sizeof(uint16_t));
+    return text;
+  }
+  // Asks for the text, if it is not here.
+  void PrefetchText() const {
+    if (size != kOutside) return;
+    const char* begin = outside().begin;
+    __builtin_prefetch(begin);
+    __builtin_prefetch(begin + 64);
   }
   std::string* long_text() const {
     std::string* text;
@@ -58,8 +84,9 @@ class RecordQueue {
 
   bool empty() const { return head_ == tail_; }
 
-  // Appends a text and returns its reference; kNone, and nothing changed, when the pool is full.
-  Reference Append(ChunkPool& pool, uint32_t owner, std::string_view text);
+  // Appends a text and returns its reference; kNone, and nothing changed, when the pool is full. If
+  // the text `stays` where it is, only its place is kept, unless it is short.
+  Reference Append(ChunkPool& pool, uint32_t owner, std::string_view text, bool stays);
 
   // The oldest record. The queue is not empty.
   Reference Front(ChunkPool& pool) {
@@ -99,13 +126,42 @@ class RecordQueue {
 
   void PrefetchTail(const ChunkPool& pool) const { pool.Prefetch(tail_); }
   void PrefetchHead(const ChunkPool& pool) const { pool.Prefetch(head_); }
+  void PrefetchHeadText(const ChunkPool& pool) const { Record::At(pool, head_).PrefetchText(); }
+
+  // Runs some records ahead of one who takes them from the front, and asks for their texts.
+  class Scout {
+   public:
+    static constexpr uint32_t kAhead = 8;
+    // For one who is about to take `count`.
+    Scout(const ChunkPool& pool, const RecordQueue& queue, uint32_t count) : at_(queue.head_) {
+      for (uint32_t i = 1; i < std::min(kAhead, count); ++i) Step(pool, queue);
+    }
+    // One record further, before one is taken.
+    void Step(const ChunkPool& pool, const RecordQueue& queue) {
+      if (at_ == queue.tail_) return;
+      const Record* record = &Record::At(pool, at_);
+      if (record->is_end_of_chunk()) {
+        at_ = record->owner;
+        record = &Record::At(pool, at_);
+      }
+      record->PrefetchText();
+      at_ += Units(record->size);
+    }
+
+   private:
+    Reference at_;
+  };
 
  private:
+  // A text up to this stands in its record also if it could stay: the record is not much larger.
+  static constexpr size_t kShort = 18;
   static constexpr int kUsualMaximum = ChunkPool::SizeFor(4096);
 
   // Units of a record with this `size`.
   static uint32_t Units(uint16_t size) {
-    const uint32_t bytes = size == Record::kLong ? sizeof(void*) : size;
+    const uint32_t bytes = size < Record::kOutside ? size
+                           : size == Record::kLong ? sizeof(void*)
+                                                   : Record::kOutsideBytes;
     return (Record::kHead + bytes + ChunkPool::kUnit - 1) / ChunkPool::kUnit;
   }
   static uint32_t ChunkUnits(int size) {

@@ -48,7 +48,7 @@ class Scheduler::Core {
   Core& operator=(const Core&) = delete;
 
   absl::StatusOr<Added> Add(std::string_view url);
-  absl::StatusOr<size_t> AddAll(std::span<const std::string_view> urls);
+  absl::StatusOr<size_t> AddAll(std::span<const std::string_view> urls, Texts texts);
   uint64_t Take(uint64_t limit, UrlVisitor visit);
   uint64_t TakeFromHost(std::string_view host, uint64_t limit, UrlVisitor visit);
   uint64_t VisitHost(std::string_view host, UrlVisitor visit) const;
@@ -74,10 +74,11 @@ class Scheduler::Core {
   uint32_t FindHost(std::string_view name) const;
   uint32_t FindOrAddHost(const Arrival& arrival);
   bool IsKnown(const Arrival& arrival) const;
-  absl::StatusOr<Added> Enqueue(const Arrival& arrival);
+  absl::StatusOr<Added> Enqueue(const Arrival& arrival, Texts texts);
   void FindHosts(std::span<Arrival> arrivals);
   void ForgetHostsWithoutUrls(size_t first);
-  absl::StatusOr<size_t> AddBatch(std::span<const std::string_view> urls, Added* outcome);
+  absl::StatusOr<size_t> AddBatch(std::span<const std::string_view> urls, Texts texts,
+                                  Added* outcome);
 
   uint64_t TakeDepthFirst(uint64_t limit, UrlVisitor visit);
   uint64_t TakeBreadthFirst(uint64_t limit, UrlVisitor visit);
@@ -139,11 +140,11 @@ bool Scheduler::Core::IsKnown(const Arrival& arrival) const {
   }) != FingerprintIndex::kNone;
 }
 
-absl::StatusOr<Added> Scheduler::Core::Enqueue(const Arrival& arrival) {
+absl::StatusOr<Added> Scheduler::Core::Enqueue(const Arrival& arrival, Texts texts) {
   if (arrival.host == kNoHost) return Full();
   if (IsKnown(arrival)) return Added::kKnown;
-  const ChunkPool::Reference reference =
-      hosts_[arrival.host].queue.Append(pool_, arrival.host, arrival.url.depth, arrival.url.path);
+  const ChunkPool::Reference reference = hosts_[arrival.host].queue.Append(
+      pool_, arrival.host, arrival.url.depth, arrival.url.path, texts == Texts::kStay);
   if (reference == ChunkPool::kNone) return Full();
   url_index_.Insert(arrival.url_fingerprint, reference);
   ranking_.Increment(arrival.host);
@@ -193,7 +194,7 @@ void Scheduler::Core::ForgetHostsWithoutUrls(size_t first) {
 }
 
 absl::StatusOr<size_t> Scheduler::Core::AddBatch(std::span<const std::string_view> urls,
-                                                 Added* outcome) {
+                                                 Texts texts, Added* outcome) {
   size_t count = 0;
   for (std::string_view url : urls) {
     Arrival& arrival = arrivals_[count];
@@ -204,7 +205,7 @@ absl::StatusOr<size_t> Scheduler::Core::AddBatch(std::span<const std::string_vie
   FindHosts(arrivals);
   size_t accepted = 0;
   for (const Arrival& arrival : arrivals) {
-    const absl::StatusOr<Added> added = Enqueue(arrival);
+    const absl::StatusOr<Added> added = Enqueue(arrival, texts);
     if (!added.ok()) {
       ForgetHostsWithoutUrls(known_hosts);
       return added.status();
@@ -217,17 +218,18 @@ absl::StatusOr<size_t> Scheduler::Core::AddBatch(std::span<const std::string_vie
 
 absl::StatusOr<Added> Scheduler::Core::Add(std::string_view url) {
   Added outcome = Added::kDiscarded;
-  const absl::StatusOr<size_t> added = AddBatch({&url, 1}, &outcome);
+  const absl::StatusOr<size_t> added = AddBatch({&url, 1}, Texts::kCopied, &outcome);
   if (!added.ok()) return added.status();
   return outcome;
 }
 
-absl::StatusOr<size_t> Scheduler::Core::AddAll(std::span<const std::string_view> urls) {
+absl::StatusOr<size_t> Scheduler::Core::AddAll(std::span<const std::string_view> urls,
+                                               Texts texts) {
   size_t accepted = 0;
   while (!urls.empty()) {
     const size_t size = std::min(urls.size(), kBatch);
     Added last;
-    const absl::StatusOr<size_t> added = AddBatch(urls.first(size), &last);
+    const absl::StatusOr<size_t> added = AddBatch(urls.first(size), texts, &last);
     if (!added.ok()) return added.status();
     accepted += *added;
     urls = urls.subspan(size);
@@ -255,13 +257,10 @@ void Scheduler::Core::ForgetNow() {
 
 uint64_t Scheduler::Core::TakeFrom(uint32_t host, uint64_t limit, UrlVisitor visit) {
   const auto taken = static_cast<uint32_t>(std::min<uint64_t>(limit, ranking_.count(host)));
-  HostQueue& queue = hosts_[host].queue;
-  for (uint32_t i = 0; i < taken; ++i) {
-    const ChunkPool::Reference url = queue.Front(pool_);
+  hosts_[host].queue.Take(pool_, taken, [&](ChunkPool::Reference url) {
     visit({hosts_[host].name(), Record::At(pool_, url).text()});
     Forget(host, url);
-    queue.PopFront(pool_);
-  }
+  });
   ranking_.Set(host, ranking_.count(host) - taken);
   url_count_ -= taken;
   return taken;
@@ -292,6 +291,7 @@ uint32_t Scheduler::Core::TakeOneOfEach(uint32_t from, uint32_t count, uint64_t 
   for (uint32_t host : hosts) __builtin_prefetch(&hosts_[host]);
   for (uint32_t host : hosts) hosts_[host].queue.PrefetchDepths(pool_);
   for (uint32_t host : hosts) hosts_[host].queue.PrefetchHead(pool_);
+  for (uint32_t host : hosts) hosts_[host].queue.PrefetchHeadText(pool_);
   for (uint32_t host : hosts) TakeFrom(host, 1, visit);
   return hosts.empty() ? kNoHost : hosts.back() + 1;
 }
@@ -385,8 +385,8 @@ Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 Scheduler::~Scheduler() = default;
 
 absl::StatusOr<Added> Scheduler::Add(std::string_view url) { return core_->Add(url); }
-absl::StatusOr<size_t> Scheduler::AddAll(std::span<const std::string_view> urls) {
-  return core_->AddAll(urls);
+absl::StatusOr<size_t> Scheduler::AddAll(std::span<const std::string_view> urls, Texts texts) {
+  return core_->AddAll(urls, texts);
 }
 uint64_t Scheduler::Take(uint64_t limit, UrlVisitor visit) { return core_->Take(limit, visit); }
 uint64_t Scheduler::TakeFromHost(std::string_view host, uint64_t limit, UrlVisitor visit) {

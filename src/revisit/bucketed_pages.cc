@@ -2,6 +2,7 @@
 #include "revisit/bucketed_pages.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -10,14 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Two doubles at a time, which every 64-bit machine can do.
-constexpr size_t kLanes = 2;
 constexpr size_t kBlock = 16;  // buckets looked at together; arrays are padded to it
-using DoublePair
-    __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias)) =
-        double;
-
-const DoublePair& PairAt(const double* p) { return *reinterpret_cast<const DoublePair*>(p); }
 
 }  // namespace
 
@@ -82,12 +76,7 @@ void BucketedPages::RefreshFront(uint32_t bucket) {
   while (b.queue.size() > b.count && !IsCurrent(b.queue.Front())) b.queue.Pop();
   front_last_[bucket] = b.queue.Front().key;
   if (order_ != Order::kByDue) return;
-  const double due = front_last_[bucket] + interval_[bucket];
-  if (!due_.empty() && due_.Top().id == bucket && due >= due_.Top().key) {
-    due_.RaiseTop(due);
-  } else {
-    due_.Set(bucket, due);
-  }
+  due_.Set(bucket, front_last_[bucket] + interval_[bucket]);
 }
 
 void BucketedPages::Insert(PageId id, double frequency, double last) {
@@ -143,25 +132,27 @@ BucketedPages::Front BucketedPages::Latest(double time) const {
   const size_t blocks = front_last_.size() / kBlock;
   const double* last = front_last_.data();
   const double* f = frequency_.data();
-  DoublePair now;
-  for (size_t lane = 0; lane < kLanes; ++lane) now[lane] = time;
+  const DoublePair now(time);
   size_t best_block = 0;
   double greatest = -kInfinity;
   for (size_t block = 0; block < blocks; ++block, last += kBlock, f += kBlock) {
-    DoublePair best = (now - PairAt(last)) * PairAt(f);
-    for (size_t i = kLanes; i < kBlock; i += kLanes) {
-      const DoublePair lateness = (now - PairAt(last + i)) * PairAt(f + i);
-      best = lateness > best ? lateness : best;
+    DoublePair best = (now - DoublePair(last)) * DoublePair(f);
+    for (size_t i = 2; i < kBlock; i += 2) {
+      best = Max(best, (now - DoublePair(last + i)) * DoublePair(f + i));
     }
-    const double of_block = best[0] > best[1] ? best[0] : best[1];
+    const double of_block = best.Greater();
     if (of_block > greatest) {
       greatest = of_block;
       best_block = block;
     }
   }
-  auto bucket = static_cast<uint32_t>(best_block * kBlock);
-  while ((time - front_last_[bucket]) * frequency_[bucket] != greatest) ++bucket;
-  return FrontOf(bucket);
+  std::array<double, kBlock> lateness;
+  for (size_t i = 0; i < kBlock; ++i) {
+    const size_t bucket = best_block * kBlock + i;
+    lateness[i] = (time - front_last_[bucket]) * frequency_[bucket];
+  }
+  return FrontOf(
+      static_cast<uint32_t>(best_block * kBlock + FindInBlock(lateness.data(), greatest)));
 }
 
 }  // namespace escalona::revisit

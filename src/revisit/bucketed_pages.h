@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/huge_memory.h"
 #include "escalona/revisit_policy.h"
-#include "revisit/indexed_heap.h"
+#include "revisit/block_minima.h"
 #include "revisit/run_queue.h"
 
 namespace escalona::revisit {
@@ -57,10 +57,12 @@ class BucketedPages {
   // The last visit of a page inserted or remembered, now or before.
   [[nodiscard]] double LastVisit(PageId id) const { return places_[id].last; }
 
-  // When the earliest page is due: last visit plus interval. Order kByDue; size() > 0. O(1).
-  [[nodiscard]] double EarliestDue() const { return due_.Top().key; }
-  // That page. O(1).
-  [[nodiscard]] Front Earliest() const { return FrontOf(due_.Top().id); }
+  // When the earliest page is due: last visit plus interval. Order kByDue; size() > 0.
+  [[nodiscard]] double EarliestDue() const { return due_.Least(); }
+  // That page, the lesser bucket first among equals.
+  [[nodiscard]] Front Earliest() const {
+    return FrontOf(static_cast<uint32_t>(due_.IndexOfLeast()));
+  }
   // The page with the greatest (time - last) f. Order kByLateness; size() > 0. A pass over the
   // buckets, two numbers each.
   [[nodiscard]] Front Latest(double time) const;
@@ -103,7 +105,7 @@ class BucketedPages {
   std::vector<double> front_last_;
   std::vector<double> frequency_;
   std::vector<double> interval_;  // 1/frequency_
-  IndexedHeap due_;               // in order kByDue
+  BlockMinima due_;               // in order kByDue
 };
 
 }  // namespace escalona::revisit

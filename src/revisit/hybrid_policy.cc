@@ -21,9 +21,9 @@ constexpr double kSaturated = 0.95;
 constexpr double kUnsaturated = 0.93;
 
 // Widths of buckets. With few pages nearly each has a bucket of its own; Latest passes over all
-// buckets and needs them to be few, Earliest does not.
+// buckets and needs them to be few, Earliest less so.
 constexpr double kFineWidth = 0x1p-10;
-constexpr double kDueWidth = 0.02;
+constexpr double kDueWidth = 0.05;
 constexpr double kLatenessWidth = 0.1;
 constexpr size_t kFewPages = 96;
 constexpr size_t kManyPages = 160;

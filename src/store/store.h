@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -19,28 +19,28 @@ namespace escalona::store {
 class Batch {
  public:
   enum class Kind : uint8_t { kPut, kDelete, kDeleteRange };
-  struct Change {
+  struct Change {  // the views are valid until the batch changes
     Kind kind;
-    std::string key;
-    std::string value;  // of kDeleteRange: the end, which stays
+    std::string_view key;
+    std::string_view value;  // of kDeleteRange: the end, which stays
   };
 
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
-  // All keys in [begin, end).
+  // All keys in [begin, end); none if the end comes first.
   void DeleteRange(std::string_view begin, std::string_view end);
   void DeletePrefix(std::string_view prefix);
 
-  bool empty() const { return changes_.empty(); }
-  size_t bytes() const { return bytes_; }
-  void Clear();
-  const std::vector<Change>& changes() const { return changes_; }
+  bool empty() const { return buffer_.empty(); }
+  size_t bytes() const { return buffer_.size(); }
+  void Clear() { buffer_.clear(); }
+  // Until `visit` returns false.
+  void ForEach(absl::FunctionRef<bool(const Change&)> visit) const;
 
  private:
   void Add(Kind kind, std::string_view key, std::string_view value);
 
-  std::vector<Change> changes_;
-  size_t bytes_ = 0;
+  std::string buffer_;  // per change: kind, the two sizes, key, value
 };
 
 // kOs: the write survives the end of the process, not that of the machine. kDisk: it survives both.
@@ -64,13 +64,32 @@ class Store {
   [[nodiscard]] virtual absl::Status Scan(
       std::string_view begin, std::string_view end,
       absl::FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
+  // The same for the first keys of the range only, at most `limit`, and for a reader that will come
+  // back: what was read stays in the cache.
+  [[nodiscard]] virtual absl::Status ScanFirst(
+      std::string_view begin, std::string_view end, uint64_t limit,
+      absl::FunctionRef<bool(std::string_view key, std::string_view value)> visit);
+  // Calls `visit` once for each key, with its place in `keys`; nothing for an unknown key.
+  [[nodiscard]] virtual absl::Status MultiGet(
+      std::span<const std::string_view> keys,
+      absl::FunctionRef<void(size_t place, std::optional<std::string_view> value)> visit);
   // Everything written so far is on disk when it returns OK.
   [[nodiscard]] virtual absl::Status Sync() = 0;
+
+  // On disk, about; 0 in memory.
+  virtual uint64_t Bytes() { return 0; }
+  // Gives back the room of what was overwritten or deleted. Takes as long as rewriting everything.
+  [[nodiscard]] virtual absl::Status Compact() { return absl::OkStatus(); }
 
   [[nodiscard]] absl::Status ScanPrefix(
       std::string_view prefix,
       absl::FunctionRef<bool(std::string_view key, std::string_view value)> visit);
 };
+
+// No key is in [begin, end); an empty `end` is none.
+inline bool IsEmptyRange(std::string_view begin, std::string_view end) {
+  return !end.empty() && begin >= end;
+}
 
 // The first key after all that begin with `prefix`; empty (no end) if there is none.
 std::string EndOfPrefix(std::string_view prefix);
@@ -81,6 +100,9 @@ std::unique_ptr<Store> NewMemoryStore();
 struct RocksOptions {
   size_t cache_bytes = 64 << 20;
   size_t write_buffer_bytes = 64 << 20;
+  bool compress = false;
+  // False: the folder must hold a database.
+  bool create = true;
 };
 
 // Opens the database in folder `path`, which is made if it is missing. FailedPrecondition if

@@ -340,6 +340,26 @@ class CompleteOrAbsent(InAFolder):
         self.assertEqual(self.files(), ["answer"])
 
     @unittest.skipIf(SANITIZED, "a sanitizer needs the address space itself")
+    def test_a_file_cut_short_while_it_is_read_is_told(self):
+        count = 200_000
+        urls = "".join(f"http://site{i % 10}.com/a/long/enough/path/to/stay/{i}\n" for i in range(count))
+        commands = self.put("commands.txt", f"ADD_URLS {count}\n{urls}ESCALONA_TUDO\n".encode())
+        os.mkfifo(self.folder / "answer")
+        with subprocess.Popen([PROGRAM, "run", "commands.txt", "-o", "answer"], cwd=self.folder,
+                              stderr=subprocess.PIPE) as program:
+            with open(self.folder / "answer", "rb") as answer:
+                answer.read(1)  # from here on it is waiting to write more than the pipe holds
+                os.truncate(commands, 0)
+                answer.read()
+            message = program.stderr.read()
+        self.assertEqual(program.returncode, 2)
+        self.assertIn(b"commands.txt:0: the file was cut short while it was read", message)
+
+    def test_a_file_without_a_size_is_read(self):
+        self.check(self.run_program("run", "/dev/stdin", "-o", "-", input=COMMANDS), stdout=ANSWER)
+        self.check(self.run_program("run", "/proc/self/comm", "-o", "-"), stderr=b"/proc/self/comm:1: unknown "
+                   b"command 'escalona'; command words are written in capitals: ESCALONA\n")
+
     def test_not_enough_memory(self):
         with open(self.folder / "a.txt", "wb") as file:
             file.write(b"ADD_URLS 9\nhttp://a.com/")

@@ -104,7 +104,7 @@ TEST(FingerprintIndex, ZeroIsAFingerprintLikeAnyOther) {
 TEST(FingerprintIndex, GrowsWithoutLosingAnything) {
   FingerprintIndex index;
   std::mt19937 random(3);
-  std::vector<uint32_t> keys(200000);
+  std::vector<uint32_t> keys(600000);  // the table then grows within pages of its own
   for (size_t i = 0; i < keys.size(); ++i) {
     keys[i] = static_cast<uint32_t>(random());
     index.Insert(keys[i], static_cast<Reference>(i + 1));

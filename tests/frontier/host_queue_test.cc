@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <random>
@@ -21,22 +22,30 @@ class Twin {
   Twin& operator=(const Twin&) = delete;
 
   bool Append(uint32_t depth, const std::string& text) {
-    const ChunkPool::Reference reference = queue_.Append(pool_, host_, depth, text);
+    const ChunkPool::Reference reference = queue_.Append(pool_, host_, depth, text, false);
     if (reference == ChunkPool::kNone) return false;
     EXPECT_EQ(Record::At(pool_, reference).text(), text);
     model_[depth].push_back(text);
     return true;
   }
-  void Pop() {
-    ASSERT_EQ(queue_.empty(), model_.empty());
-    if (model_.empty()) return;
-    auto smallest = model_.begin();
-    const Record& front = Record::At(pool_, queue_.Front(pool_));
-    ASSERT_EQ(front.text(), smallest->second.front());
-    ASSERT_EQ(front.owner, host_);
-    queue_.PopFront(pool_);
-    smallest->second.pop_front();
-    if (smallest->second.empty()) model_.erase(smallest);
+  void Pop(uint32_t count = 1) {
+    size_t size = 0;
+    for (const auto& [depth, texts] : model_) size += texts.size();
+    ASSERT_EQ(queue_.empty(), size == 0);
+    count = std::min(count, static_cast<uint32_t>(size));
+    std::vector<std::string> expected;
+    for (uint32_t i = 0; i < count; ++i) {
+      auto smallest = model_.begin();
+      expected.push_back(smallest->second.front());
+      smallest->second.pop_front();
+      if (smallest->second.empty()) model_.erase(smallest);
+    }
+    std::vector<std::string> taken;
+    queue_.Take(pool_, count, [&](ChunkPool::Reference reference) {
+      EXPECT_EQ(Record::At(pool_, reference).owner, host_);
+      taken.emplace_back(Record::At(pool_, reference).text());
+    });
+    ASSERT_EQ(taken, expected);
   }
   void Clear() {
     queue_.Clear(pool_);
@@ -76,7 +85,7 @@ TEST(HostQueue, SmallerDepthFirstThenTheOneThatArrivedFirst) {
         const std::string text = std::to_string(step) + std::string(size, 'x');
         ASSERT_TRUE(twin.Append(static_cast<uint32_t>(random() % depths), text));
       } else {
-        twin.Pop();
+        twin.Pop(random() % 50 == 0 ? 200 : 1);
       }
       if (random() % 1000 == 0) twin.Clear();
       if (step % 200 == 0) twin.Compare();

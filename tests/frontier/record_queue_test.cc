@@ -39,8 +39,9 @@ TEST(RecordQueue, GivesTextsBackInTheOrderTheyCame) {
       const bool grow = random() % 100 < (step / 1000 % 2 == 0 ? 70 : 35);
       if (grow) {
         models[i].push_back(RandomText(random));
-        ASSERT_NE(queues[i].Append(pool, static_cast<uint32_t>(i), models[i].back()),
-                  ChunkPool::kNone);
+        ASSERT_NE(
+            queues[i].Append(pool, static_cast<uint32_t>(i), models[i].back(), random() % 2 == 0),
+            ChunkPool::kNone);
       } else if (!models[i].empty()) {
         const Record& front = Record::At(pool, queues[i].Front(pool));
         ASSERT_EQ(front.text(), models[i].front());
@@ -63,13 +64,26 @@ TEST(RecordQueue, RefusesWhenThePoolIsFullAndKeepsWhatItHas) {
   RecordQueue queue;
   const std::string text(1000, 'a');
   size_t count = 0;
-  while (queue.Append(pool, 0, text) != ChunkPool::kNone) ++count;
+  while (queue.Append(pool, 0, text, false) != ChunkPool::kNone) ++count;
   EXPECT_GT(count, 1500u);
   EXPECT_EQ(Contents(queue, pool), std::vector<std::string>(count, text));
   queue.Clear(pool);
   EXPECT_TRUE(queue.empty());
-  EXPECT_NE(queue.Append(pool, 0, text), ChunkPool::kNone) << "freed chunks serve again";
+  EXPECT_NE(queue.Append(pool, 0, text, false), ChunkPool::kNone) << "freed chunks serve again";
   queue.Clear(pool);
+}
+
+TEST(RecordQueue, ATextThatStaysIsNotCopiedUnlessItIsShort) {
+  ChunkPool pool;
+  RecordQueue queue;
+  for (const size_t size : {size_t{0}, size_t{5}, size_t{18}, size_t{19}, size_t{500},
+                            size_t{UINT16_MAX}, size_t{UINT16_MAX} + 1}) {
+    const std::string text(size, 'a');
+    const Record& record = Record::At(pool, queue.Append(pool, 7, text, true));
+    EXPECT_EQ(record.text(), text);
+    EXPECT_EQ(record.text().data() == text.data(), size > 18 && size <= UINT16_MAX) << size;
+    queue.Clear(pool);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <random>
 #include <string>
 #include <utility>
@@ -218,23 +219,27 @@ TEST(Scheduler, AddAllEqualsAddOneByOne) {
     std::mt19937 random(static_cast<uint32_t>(strategy));
     Scheduler together(strategy);
     Scheduler single(strategy);
+    std::deque<std::vector<std::string>> kept;
     for (int round = 0; round < 30; ++round) {
-      std::vector<std::string> urls;
+      std::vector<std::string>& urls = kept.emplace_back();
       for (size_t i = random() % 200; i > 0; --i) {
         std::string url = random() % 10 == 0 ? "ftp://" : "http://";
         url += random() % 5 == 0 ? "WWW.H" : "h";
         url += std::to_string(random() % 20) + (random() % 30 == 0 ? std::string(60, 'H') : "");
         for (size_t depth = random() % 4; depth > 0; --depth) {
           url += "/" + std::to_string(random() % 4);
+          if (random() % 3 == 0) url += "/a-path-that-is-long-enough-to-stay-where-it-is";
         }
         urls.push_back(url);
       }
       size_t accepted = 0;
       for (const std::string& url : urls) accepted += Add(single, url) == Added::kAccepted;
       const absl::StatusOr<size_t> added =
-          together.AddAll(std::vector<std::string_view>(urls.begin(), urls.end()));
+          together.AddAll(std::vector<std::string_view>(urls.begin(), urls.end()),
+                          round % 2 == 0 ? Scheduler::Texts::kStay : Scheduler::Texts::kCopied);
       ASSERT_TRUE(added.ok());
       ASSERT_EQ(*added, accepted);
+      if (round % 2 == 1) urls.assign(urls.size(), "no longer needed");
       ASSERT_EQ(Hosts(together), Hosts(single));
       ASSERT_EQ(together.size(), single.size());
       const uint64_t limit = random() % 150;

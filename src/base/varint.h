@@ -1,12 +1,12 @@
 // Numbers as LEB128: seven bits a byte, the lowest first.
-#ifndef ESCALONA_ASSOC_VARINT_H_
-#define ESCALONA_ASSOC_VARINT_H_
+#ifndef ESCALONA_BASE_VARINT_H_
+#define ESCALONA_BASE_VARINT_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace escalona::assoc {
+namespace escalona {
 
 inline void AppendVarint(uint64_t value, std::string& bytes) {
   for (; value >= 0x80; value >>= 7) bytes.push_back(static_cast<char>(value | 0x80));
@@ -27,6 +27,6 @@ inline bool TakeVarint(std::string_view& bytes, uint64_t& value) {
   return false;
 }
 
-}  // namespace escalona::assoc
+}  // namespace escalona
 
-#endif  // ESCALONA_ASSOC_VARINT_H_
+#endif  // ESCALONA_BASE_VARINT_H_

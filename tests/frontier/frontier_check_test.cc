@@ -1,0 +1,219 @@
+// What stands in the store fits together, and what does not is found: by `escalona store check`,
+// and on opening, with an error that says what is wrong.
+#include "frontier/check.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "escalona/frontier.h"
+#include "frontier/core.h"
+#include "frontier/stored.h"
+#include "frontier_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "store/store.h"
+
+namespace escalona {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class FrontierCheckTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto frontier = Open();
+    ASSERT_TRUE(frontier.ok()) << frontier.status();
+    std::vector<std::string> texts;
+    for (int i = 0; i < 40; ++i) {
+      texts.push_back("http://h" + std::to_string(i % 4) + "/" + std::to_string(i));
+    }
+    std::vector<FrontierPut> items;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      items.push_back({.url = texts[i],
+                       .crawl = i % 2 == 0 ? "" : "c",
+                       .kind = static_cast<PutKind>(i % 3),
+                       .date = clock_.Now()});
+    }
+    (*frontier)->Put(items);
+    ASSERT_EQ(*(*frontier)->Get({.max_urls_per_queue = 2}, [](const LeasedUrl&) {}), 8);
+    ASSERT_TRUE((*frontier)->SetDelay("c", "told", absl::Seconds(3)).ok());
+  }
+
+  absl::StatusOr<std::unique_ptr<Frontier>> Open() {
+    return Frontier::Open(folder_.path(), {}, clock_);
+  }
+  std::unique_ptr<store::Store> Store() { return *store::OpenRocksStore(folder_.path()); }
+  void Write(const store::Batch& batch) {
+    ASSERT_TRUE(Store()->Write(batch, store::Reach::kOs).ok());
+  }
+  // The first key of a kind, and its value.
+  std::pair<std::string, std::string> First(frontier::Kind kind) {
+    std::pair<std::string, std::string> first;
+    EXPECT_TRUE(Store()
+                    ->ScanPrefix(std::string(1, static_cast<char>(kind)),
+                                 [&](std::string_view key, std::string_view value) {
+                                   first = {std::string(key), std::string(value)};
+                                   return false;
+                                 })
+                    .ok());
+    return first;
+  }
+  std::vector<std::string> Findings() {
+    std::vector<std::string> findings;
+    const auto store = Store();
+    const auto counts =
+        frontier::CheckStore(*store, [&](const std::string& what) { findings.push_back(what); });
+    if (!counts.ok()) findings.emplace_back(counts.status().message());
+    return findings;
+  }
+  void Delete(frontier::Kind kind) {
+    store::Batch batch;
+    batch.Delete(First(kind).first);
+    Write(batch);
+  }
+  int Program(const std::string& command) {
+    return WEXITSTATUS(std::system((std::string(ESCALONA_PROGRAM) + " store " + command + " " +
+                                    folder_.path() + " >" + folder_.path() + "/out 2>&1")
+                                       .c_str()));
+  }
+  std::string Output() {
+    std::ifstream file(folder_.path() + "/out");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const TestFolder folder_;
+  VirtualClock clock_{absl::FromUnixSeconds(1'700'000'000)};
+};
+
+TEST_F(FrontierCheckTest, ASoundStoreHasNoFindingsAndItsCounts) {
+  EXPECT_THAT(Findings(), IsEmpty());
+  const auto store = Store();
+  const auto counts = *frontier::CountStore(*store);
+  EXPECT_EQ(counts.crawls, 2);
+  EXPECT_EQ(counts.queues, 4);
+  EXPECT_EQ(counts.told, 1);
+  EXPECT_EQ(counts.scheduled, 27);
+  EXPECT_EQ(counts.completed, 13);
+  EXPECT_EQ(counts.leases, 8);
+}
+
+TEST_F(FrontierCheckTest, ALostRecordIsFound) {
+  for (const frontier::Kind kind : {frontier::Kind::kPlace, frontier::Kind::kFinger}) {
+    const auto [key, value] = First(kind);
+    Delete(kind);
+    EXPECT_THAT(Findings(), Not(IsEmpty()));
+    store::Batch mended;
+    mended.Put(key, value);
+    Write(mended);
+    EXPECT_THAT(Findings(), IsEmpty());
+  }
+}
+
+TEST_F(FrontierCheckTest, ALostQueueIsFoundAndRefused) {
+  Delete(frontier::Kind::kQueue);
+  EXPECT_THAT(Findings(), Not(IsEmpty()));
+  const auto opened = Open();
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("the queue of a lease is missing"));
+}
+
+TEST_F(FrontierCheckTest, ALostCrawlIsFoundAndRefused) {
+  Delete(frontier::Kind::kCrawl);
+  EXPECT_THAT(Findings(), Not(IsEmpty()));
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(FrontierCheckTest, AWrongCountIsFound) {
+  const auto [key, value] = First(frontier::Kind::kQueue);
+  std::string changed = value;
+  ++changed[1];
+  store::Batch batch;
+  batch.Put(key, changed);
+  Write(batch);
+  EXPECT_THAT(Findings(), ElementsAre(HasSubstr("scheduled")));
+}
+
+TEST_F(FrontierCheckTest, RecordsThatCannotBeReadAreFoundAndRefused) {
+  for (const frontier::Kind kind : {frontier::Kind::kLease, frontier::Kind::kQueue,
+                                    frontier::Kind::kCrawl, frontier::Kind::kTold}) {
+    const auto [key, value] = First(kind);
+    store::Batch batch;
+    batch.Put(key, "\x7F damage");
+    Write(batch);
+    EXPECT_THAT(Findings(), Not(IsEmpty()));
+    const auto opened = Open();
+    EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss) << static_cast<char>(kind);
+    store::Batch mended;
+    mended.Put(key, value);
+    Write(mended);
+  }
+  EXPECT_TRUE(Open().ok());
+  EXPECT_THAT(Findings(), IsEmpty());
+}
+
+TEST_F(FrontierCheckTest, AStoreWithoutItsFirstRecordIsRefusedNotReset) {
+  Delete(frontier::Kind::kMeta);
+  const auto opened = Open();
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("missing"));
+  EXPECT_THAT(Findings(), Not(IsEmpty()));
+}
+
+TEST_F(FrontierCheckTest, ANewerFormatIsRefused) {
+  frontier::MetaRecord meta;
+  meta.version = 2;
+  store::Batch batch;
+  batch.Put(frontier::MetaKey(), frontier::Encode(meta) + "of tomorrow");
+  Write(batch);
+  const auto opened = Open();
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("format 2"));
+}
+
+TEST_F(FrontierCheckTest, DamageInAFileIsADataLossNotAReset) {
+  Store()->Compact().IgnoreError();
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+    if (file.path().extension() != ".sst") continue;
+    std::fstream table(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    for (int at = 0; at < 300; at += 7) {
+      table.seekp(at);
+      table.put('\x55');
+    }
+  }
+  const auto opened = Open();
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss) << opened.status();
+}
+
+TEST_F(FrontierCheckTest, TheProgramTellsAndExitsAccordingly) {
+  EXPECT_EQ(Program("check"), 0) << Output();
+  EXPECT_THAT(Output(), HasSubstr("all is well"));
+  EXPECT_EQ(Program("stats"), 0) << Output();
+  EXPECT_THAT(Output(), HasSubstr("URLs       40"));
+  EXPECT_EQ(Program("compact"), 0) << Output();
+  {
+    const auto frontier = Open();
+    EXPECT_EQ(Program("check"), 2) << Output();
+    EXPECT_THAT(Output(), HasSubstr("another process"));
+  }
+  Delete(frontier::Kind::kFinger);
+  EXPECT_EQ(Program("check"), 1) << Output();
+  EXPECT_THAT(Output(), HasSubstr("damaged"));
+}
+
+TEST_F(FrontierCheckTest, TheProgramMakesNothingWhereNothingIs) {
+  std::filesystem::remove_all(folder_.path());
+  std::filesystem::create_directory(folder_.path());
+  EXPECT_EQ(Program("check"), 2);
+  EXPECT_THAT(Output(), HasSubstr("no frontier is kept here"));
+}
+
+}  // namespace
+}  // namespace escalona

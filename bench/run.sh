@@ -28,7 +28,7 @@ for name; do
     loop) $build/bench/closed_loop ;;
     frontier) for what in put get queues restart; do $build/bench/frontier_bench $what; done ;;
     policy) $build/bench/revisit_policy_bench ;;
-    experiment) bench/revisit_experiment.py $build/escalona ;;
+    experiment) bench/revisit_experiment.py --program $build/escalona ;;
     *) echo "bench/run.sh: no benchmark '$name'; names: scheduler url allocation plan assoc frontier wire policy loop experiment" >&2; exit 2 ;;
   esac
 done

@@ -95,12 +95,11 @@ void CheckArray(std::string_view text) {
 }
 
 std::string Stream(std::string_view text, size_t cut, escalona::server::StreamFormat format) {
-  static const auto* const clock = new escalona::SystemClock();
-  static auto* const store = escalona::store::NewMemoryStore().release();
-  static auto* const spaces =
-      escalona::assoc::Namespaces::Open(*store, *clock, {}).value().release();
+  const escalona::SystemClock clock;
+  const auto store = escalona::store::NewMemoryStore();
+  const auto spaces = escalona::assoc::Namespaces::Open(*store, clock, {}).value();
   const auto sink =
-      escalona::server::NewBatchSink(spaces->Default(), *clock, format, size_t{1} << 20);
+      escalona::server::NewBatchSink(spaces->Default(), clock, format, size_t{1} << 20);
   escalona::server::Response response;
   for (size_t at = 0; at < text.size(); at += cut) {
     Require(sink->Take(text.substr(at, cut), response));

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/input_file.h"
 #include "cli/line_reader.h"
 #include "cli/output_file.h"
-#include "base/utf8.h"
 #include "url/quote.h"
 
 namespace escalona::cli {

@@ -199,6 +199,24 @@ absl::StatusOr<std::optional<UrlRecord>> Core::ReadUrl(const Queue& queue,
   return std::optional<UrlRecord>(record);
 }
 
+void Core::Remember(uint64_t count) {
+  const std::unique_lock<std::mutex> lock(remember_mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || remembered_all_.load() || known_urls_.has_forgotten()) return;
+  const std::string prefix(1, static_cast<char>(Kind::kFinger));
+  uint64_t seen = 0;
+  const absl::Status read =
+      store_->ScanFirst(std::max(prefix, remembered_to_), store::EndOfPrefix(prefix), count,
+                        [&](std::string_view key, std::string_view) {
+                          ++seen;
+                          remembered_to_.assign(key).push_back('\0');
+                          if (key.size() == kQueuePrefixBytes + Fingerprint::kBytes) {
+                            known_urls_.Insert(Fingerprint::Of(key.substr(kQueuePrefixBytes)));
+                          }
+                          return !known_urls_.has_forgotten();
+                        });
+  if (read.ok() && seen < count && !known_urls_.has_forgotten()) remembered_all_ = true;
+}
+
 void Core::LowerHead(Queue& queue) {
   if (queue.leases == nullptr || queue.leases->size() == queue.live_leases) return;
   std::string place;

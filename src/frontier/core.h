@@ -74,7 +74,12 @@ class Core final : public Frontier {
   friend class PutCall;
   friend class GetCall;
 
-  static constexpr size_t kStripes = 256;
+  // ThreadSanitizer can follow 64 locks of one thread, and some calls take all of these.
+  static constexpr int kStripeBits = 5;
+  static constexpr size_t kStripes = size_t{1} << kStripeBits;
+  // How many URLs a Put takes into memory after a restart, until all are there.
+  static constexpr uint64_t kRememberAlways = 64;
+  static constexpr uint64_t kRememberPerItem = 4;
 
   // How a queue is found: the name of its crawl and its key.
   struct QueueName {
@@ -125,7 +130,7 @@ class Core final : public Frontier {
   int64_t NowMillis() const { return absl::ToUnixMillis(clock_.Now()); }
   static std::string_view CrawlName(std::string_view name);
   // By bits of the hash that the set in the stripe does not look at.
-  static size_t StripeOf(const QueueName& name) { return NameHash()(name) >> 56; }
+  static size_t StripeOf(const QueueName& name) { return NameHash()(name) >> (64 - kStripeBits); }
   absl::Status Write(const store::Batch& batch);
   // The caller holds the stripe of the name, or a stripe of the crawl.
   Queue* Find(const QueueName& name) const;
@@ -150,6 +155,9 @@ class Core final : public Frontier {
   std::vector<std::string> KeysOf(std::string_view crawl) const;
   absl::Status ListQueue(const QueueName& name, const UrlFilter& filter,
                          absl::FunctionRef<bool(const KnownUrl&)> visit, bool& more) const;
+  bool KnowsAll() const { return remembered_all_.load() && !known_urls_.has_forgotten(); }
+  // After a restart: takes some more URLs from the store into memory, unless another call does.
+  void Remember(uint64_t count);
   // Finds out when a queue has work again, after a URL was taken away that was not leased: the date
   // kept would be too early, and the queue be asked for nothing. Its stripe is locked.
   void FindNextDue(Queue& queue, int64_t now);
@@ -172,9 +180,12 @@ class Core final : public Frontier {
   std::atomic<uint64_t> next_queue_ = 1;
   std::atomic<uint64_t> next_lease_ = 1;
   std::atomic<uint64_t> next_turn_ = 1;
-  // The memory of known URLs has all there are.
-  std::atomic<bool> began_empty_ = false;
+  // The memory of known URLs had all there are, and has unless it has forgotten some.
+  std::atomic<bool> remembered_all_ = false;
   KnownUrls known_urls_;
+  // A URL that is read from the store into that memory must not be purged in between.
+  std::mutex remember_mutex_;
+  std::string remembered_to_;  // guarded by remember_mutex_: the first record not yet read
   mutable std::array<Stripe, kStripes> stripes_;
 
   mutable std::mutex agenda_mutex_;

@@ -220,7 +220,10 @@ absl::StatusOr<uint64_t> Core::PurgeSome(const QueueName& name, int64_t before, 
   AppendQueue(*queue, record, batch);
   const absl::Status written = Write(batch);
   if (!written.ok()) return written;
-  for (const Fingerprint& url : gone) known_urls_.Erase(url);
+  {
+    const std::lock_guard<std::mutex> lock(remember_mutex_);
+    for (const Fingerprint& url : gone) known_urls_.Erase(url);
+  }
   queue->crawl->claimed -= gone.size();
   const int64_t now = NowMillis();
   {

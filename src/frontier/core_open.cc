@@ -81,7 +81,7 @@ absl::Status Core::LoadMeta() {
     if (!scanned.ok()) return scanned;
     if (!empty) return Damaged("its first record is missing");
     meta.hash_key = RandomKey();
-    began_empty_ = true;
+    remembered_all_ = true;
   }
   hash_key_ = meta.hash_key;
   // Leases carry the number of the opening, so that none of an earlier one comes again, whatever

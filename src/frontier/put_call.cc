@@ -104,7 +104,7 @@ void PutCall::FindLeases() {
 }
 
 absl::Status PutCall::FindKnown() {
-  const bool knows_all = core_.began_empty_.load() && !core_.known_urls_.has_forgotten();
+  const bool knows_all = core_.KnowsAll();
   std::vector<size_t> asked;
   for (size_t i = 0; i < items_.size(); ++i) {
     Item& item = items_[i];
@@ -303,7 +303,9 @@ void PutCall::GiveUp() {
 }
 
 std::vector<PutStatus> Core::Put(std::span<const FrontierPut> items, absl::Status* error) {
-  return PutCall(*this, items).Run(error);
+  std::vector<PutStatus> statuses = PutCall(*this, items).Run(error);
+  if (!remembered_all_.load()) Remember(kRememberAlways + kRememberPerItem * items.size());
+  return statuses;
 }
 
 }  // namespace escalona::frontier

@@ -55,6 +55,8 @@ class HttpServer::Impl {
           options_, router_, std::max<size_t>(most / threads, 1), workers_.get()));
     }
     if (absl::Status status = Listen(); !status.ok()) {
+      pause_.reset();  // both live in the first loop
+      acceptor_.reset();
       loops_.clear();
       return status;
     }

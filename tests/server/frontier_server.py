@@ -1,4 +1,5 @@
 """What the tests of the wire share: stubs made from our .proto, and a server process to talk to."""
+import ctypes
 import http.client
 import importlib
 import os
@@ -53,8 +54,13 @@ class Server:
         self.arguments += arguments
         self.log = []
         self.port = self.http_port = None
+        def prepare():
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # it ends with the test, however that ends
+            if preexec:
+                preexec()
+
         self.process = subprocess.Popen(self.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        text=True, preexec_fn=preexec)
+                                        text=True, preexec_fn=prepare)
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -72,7 +72,9 @@ TEST_F(NamespacesTest, SettingsCountsAndUsageSurviveARestart) {
 
 TEST_F(NamespacesTest, NamesAndSettingsAreChecked) {
   Open();
-  for (const std::string name : {"", "a b", "a/b", "\xC3\xA9", std::string(129, 'a').c_str()}) {
+  const std::string long_name(129, 'a');
+  for (const std::string& name : {std::string(), std::string("a b"), std::string("a/b"),
+                                  std::string("\xC3\xA9"), long_name}) {
     EXPECT_EQ(spaces_->Put(name, {}).status().code(), absl::StatusCode::kInvalidArgument) << name;
   }
   NamespaceSettings settings;

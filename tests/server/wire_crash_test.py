@@ -287,6 +287,7 @@ class Failure(FolderTest):
         except subprocess.TimeoutExpired:
             self.skipTest("no folder that root may not write")
 
+    @unittest.skipIf(os.environ.get("ESCALONA_SANITIZED"), "a sanitizer needs file handles itself")
     def test_out_of_file_handles(self):
         server = Server(self.data, preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80)))
         frontier = Frontier(server)

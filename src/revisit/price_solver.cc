@@ -406,7 +406,13 @@ class Solver {
       const double least = limits_[s].least;
       const double room = cap_[s] - least;
       const double low = low_rate[s] - least;
-      if (mix.share > 0 && mix.scale * low > room) mix.scale = room / low;
+      if (mix.low != mix.high && low > room) {
+        // Between two prices it was counted with its limit at the lower one. All its pages but the
+        // one whose demand jumps are content there: only their share may shrink.
+        mix.share *= (cap_[s] - high_rate[s]) / (low_rate[s] - high_rate[s]);
+      } else if (mix.share > 0 && mix.scale * low > room) {
+        mix.scale = room / low;
+      }
       mix_[s] = mix;
       result_.server_price[s] = result_.price;
       result_.server_rate[s] =

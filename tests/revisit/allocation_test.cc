@@ -201,6 +201,33 @@ TEST(AllocationTest, RandomProblemsAreSolvedOptimallyAndPolitely) {
   }
 }
 
+// A page whose demand falls from about 1 to 0 within the last bits of the price: neither it nor
+// its neighbours may be scaled when its server would be above its limit at the lower price.
+TEST(AllocationTest, ADemandThatJumpsAtThePriceIsShared) {
+  for (const double limit : {0.9, 1.0, 1.1, 1.5, 3.0}) {
+    SCOPED_TRACE(limit);
+    Case c;
+    c.rate = {41, 0.36, 0.32, 0.5};
+    c.weight = {15, 1.05, 0.16, 1};
+    c.server = {0, 0, 0, 1};
+    c.interval = {1 / limit, 1};
+    double others = 0;  // what the pages besides the first take at its price
+    for (size_t i = 1; i < 4; ++i) {
+      double low = 0;
+      double high = 100;
+      while (high - low > 1e-14) {
+        const double f = (low + high) / 2;
+        (c.w(i) * MarginalFreshness(c.rate[i], f) > 15. / 41 ? low : high) = f;
+      }
+      others += low;
+    }
+    c.capacity = others + 0.1;
+    const Allocation a = Solve(c);
+    ExpectLimitsHold(c, a);
+    ExpectOptimal(c, a);
+  }
+}
+
 TEST(AllocationTest, BeliefsAreSolvedOptimallyAndPolitely) {
   std::mt19937_64 random(2);
   std::normal_distribution<double> normal;

@@ -109,9 +109,9 @@ absl::Status ReportImport(const ClientResponse& response) {
   const json::array& errors = result.at("errors").as_array();
   for (const json::value& error : errors) {
     const json::object& members = error.as_object();
+    const uint64_t item = members.at("index").to_number<uint64_t>() + 1;
     std::fprintf(stderr, "escalona assoc import: item %llu: %s %s\n",
-                 static_cast<unsigned long long>(members.at("index").to_number<uint64_t>() + 1),
-                 members.at("field").as_string().c_str(),
+                 static_cast<unsigned long long>(item), members.at("field").as_string().c_str(),
                  members.at("message").as_string().c_str());
   }
   if (const json::value* more = result.if_contains("moreErrors"); more != nullptr) {

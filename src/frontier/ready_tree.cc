@@ -62,7 +62,7 @@ void ReadyTree::Erase(ReadyNode& node) {
     at = node.order < (*at)->order ? &(*at)->left : &(*at)->right;
   }
   *at = Join(node.left, node.right);
-  for (auto above = way.rbegin(); above != way.rend(); ++above) Update(**above);
+  std::for_each(way.rbegin(), way.rend(), [](ReadyNode* above) { Update(*above); });
   node.left = node.right = nullptr;
   node.in_tree = false;
 }

@@ -77,7 +77,7 @@ bool CheckItem(uint8_t seen, const AssociationItem& item, ItemError& error) {
 // Reads the usual form in place. Null where it meets anything else: then Boost.JSON has to look.
 class FastReader {
  public:
-  FastReader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+  explicit FastReader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
   bool Object(AssociationItem& item, uint8_t& seen) {
     item = {};

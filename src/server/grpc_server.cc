@@ -65,12 +65,12 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions&
                                                               const Clock& clock,
                                                               Metrics& metrics) {
   // Before the builder is made: it takes the plugins registered so far.
-  static const bool kPlugins = [] {
+  static const bool plugins = [] {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
   }();
-  (void)kPlugins;
+  (void)plugins;
   std::unique_ptr<GrpcServer> made(new GrpcServer(frontier, clock, metrics));
   grpc::ServerBuilder builder;
   Configure(options, builder);

@@ -42,6 +42,8 @@ size_t ConnectionsAllowed(size_t wanted) {
 class HttpServer::Impl {
  public:
   Impl(HttpOptions options, const Router& router) : options_(std::move(options)), router_(router) {}
+  // Only a thread that cannot be joined would throw, and there is no going on then.
+  // NOLINTNEXTLINE(bugprone-exception-escape)
   ~Impl() { Stop(); }
 
   absl::Status Start() {

@@ -61,7 +61,7 @@ std::string Web::HostName(uint64_t host) {
 std::string Web::UrlOf(uint64_t host, uint64_t page) const {
   std::string path;
   for (uint64_t at = page; at > 0; at = (at - 1) / 10) {
-    path = "/" + std::to_string((at - 1) % 10) + path;
+    path.insert(0, "/" + std::to_string((at - 1) % 10));
   }
   return std::string(kScheme) + HostName(host) + (path.empty() ? "/" : path);
 }

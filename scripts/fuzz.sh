@@ -15,4 +15,4 @@ arguments=(-max_total_time="${seconds:-$usual}" -timeout=20 -rss_limit_mb=4096 -
            -artifact_prefix="build/fuzz/artifacts/$name-" -verbosity=0)
 [ -f "$dictionary" ] && arguments+=(-dict="$dictionary")
 [ -d "$seeds" ] || seeds=
-exec "build/fuzz/tests/fuzz/fuzz_$name" "${arguments[@]}" "$corpus" $seeds
+"build/fuzz/tests/fuzz/fuzz_$name" "${arguments[@]}" "$corpus" $seeds

@@ -167,8 +167,10 @@ FlatList* FlatList::Erase(uint32_t position, MemoryAccount& memory) {
 
 void FlatList::Prefetch(const void* block) {
   constexpr size_t kLines = 6;  // tags, slots and counts of some 100 keys
+  // Arithmetic on a number: the block may be gone, or none at all.
+  const auto address = reinterpret_cast<uintptr_t>(block);
   for (size_t line = 0; line < kLines; ++line) {
-    __builtin_prefetch(static_cast<const char*>(block) + line * 64, 1);
+    __builtin_prefetch(reinterpret_cast<const void*>(address + line * 64), 1);
   }
 }
 

@@ -21,7 +21,7 @@ using server::ClientRequest;
 using server::ClientResponse;
 using server::Method;
 
-struct Options {
+struct AssocOptions {
   std::string server = "127.0.0.1:8080";
   std::string data;
   std::string space = "default";
@@ -42,7 +42,7 @@ std::string Encoded(std::string_view text) {
   return encoded;
 }
 
-std::string Path(const Options& options, const std::string& rest) {
+std::string Path(const AssocOptions& options, const std::string& rest) {
   return "/ns/" + Encoded(options.space) + rest;
 }
 
@@ -66,7 +66,7 @@ absl::StatusOr<std::string> Ask(AssocTarget& target, const ClientRequest& reques
   return std::move(response->body);
 }
 
-absl::Status Top(const Options& options, AssocTarget& target) {
+absl::Status Top(const AssocOptions& options, AssocTarget& target) {
   ClientRequest request;
   request.target = Path(options, "/associations/" + Encoded(options.key)) +
                    "?k=" + std::to_string(options.k) + "&offset=" + std::to_string(options.offset) +
@@ -84,7 +84,7 @@ absl::Status Top(const Options& options, AssocTarget& target) {
   return absl::OkStatus();
 }
 
-absl::Status Add(const Options& options, AssocTarget& target) {
+absl::Status Add(const AssocOptions& options, AssocTarget& target) {
   const json::object item = {
       {"key", options.key}, {"associatedKey", options.associated_key}, {"count", options.count}};
   const std::string body = json::serialize(item);
@@ -96,7 +96,7 @@ absl::Status Add(const Options& options, AssocTarget& target) {
 }
 
 // By --format, else by the name's ending, else lines of JSON.
-bool IsCsv(const Options& options) {
+bool IsCsv(const AssocOptions& options) {
   if (!options.format.empty()) return options.format == "csv";
   return options.file.ends_with(".csv");
 }
@@ -121,7 +121,7 @@ absl::Status ReportImport(const ClientResponse& response) {
   return errors.empty() ? absl::OkStatus() : absl::OutOfRangeError("");
 }
 
-absl::Status Import(const Options& options, AssocTarget& target) {
+absl::Status Import(const AssocOptions& options, AssocTarget& target) {
   auto file = InputFile::Open(options.file);
   if (!file.ok()) return file.status();
   Progress progress("escalona assoc import: read", file->size());
@@ -143,7 +143,7 @@ absl::Status Import(const Options& options, AssocTarget& target) {
   return ReportImport(*response);
 }
 
-absl::Status Export(const Options& options, AssocTarget& target) {
+absl::Status Export(const AssocOptions& options, AssocTarget& target) {
   auto file = OutputFile::Create(options.file);
   if (!file.ok()) return file.status();
   Progress progress("escalona assoc export: written", 0);
@@ -161,7 +161,7 @@ absl::Status Export(const Options& options, AssocTarget& target) {
   return file->Commit();
 }
 
-absl::Status Stats(const Options& options, AssocTarget& target) {
+absl::Status Stats(const AssocOptions& options, AssocTarget& target) {
   ClientRequest request;
   request.target = Path(options, "");
   const auto body = Ask(target, request);
@@ -175,9 +175,9 @@ absl::Status Stats(const Options& options, AssocTarget& target) {
   return absl::OkStatus();
 }
 
-using Verb = absl::Status (*)(const Options&, AssocTarget&);
+using Verb = absl::Status (*)(const AssocOptions&, AssocTarget&);
 
-int Run(const char* name, Verb verb, const Options& options) {
+int Run(const char* name, Verb verb, const AssocOptions& options) {
   absl::Status done;
   if (const auto target = OpenAssocTarget(options.server, options.data); target.ok()) {
     done = verb(options, **target);
@@ -192,7 +192,7 @@ int Run(const char* name, Verb verb, const Options& options) {
 
 // A verb with the options all have.
 CLI::App* AddVerb(CLI::App& assoc, const char* name, const char* what, Verb verb,
-                  const std::shared_ptr<Options>& options, int& status) {
+                  const std::shared_ptr<AssocOptions>& options, int& status) {
   CLI::App* command = assoc.add_subcommand(name, what);
   auto* server = command->add_option("--server", options->server, "HOST:PORT of the server")
                      ->capture_default_str();
@@ -207,7 +207,7 @@ CLI::App* AddVerb(CLI::App& assoc, const char* name, const char* what, Verb verb
 
 void AddAssoc(CLI::App& app, int& status) {
   CLI::App* assoc = app.add_subcommand("assoc", "Ask and fill the association counter");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AssocOptions>();
   assoc->require_subcommand(1);
   CLI::App* top =
       AddVerb(*assoc, "top", "Show the keys that go with a key most often", Top, options, status);

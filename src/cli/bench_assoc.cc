@@ -18,12 +18,12 @@
 namespace escalona::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 using server::ClientRequest;
 using server::HttpClient;
 using server::Method;
 
-struct Options {
+struct LoadOptions {
   std::string server = "127.0.0.1:8080";
   std::string space = "default";
   uint64_t associators = 1000;
@@ -67,7 +67,7 @@ struct Times {
 
 class Load {
  public:
-  Load(const Options& options, Address address) : options_(options), address_(std::move(address)) {}
+  Load(const LoadOptions& options, Address address) : options_(options), address_(std::move(address)) {}
 
   absl::Status Run() {
     std::printf("%-8s %12s %12s %10s %10s %10s\n", "", "operations", "per second", "p50 us",
@@ -90,7 +90,7 @@ class Load {
     std::mutex mutex;
     Times all;
     absl::Status failed;
-    const auto start = Clock::now();
+    const auto start = SteadyClock::now();
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < options_.connections; ++i) {
       threads.emplace_back([&] {
@@ -101,9 +101,9 @@ class Load {
         while (status.ok()) {
           const uint64_t first = next.fetch_add(at_once);
           if (first >= operations) break;
-          const auto before = Clock::now();
+          const auto before = SteadyClock::now();
           status = (this->*step)(client, first, std::min(at_once, operations - first), buffer);
-          own.seconds.push_back(std::chrono::duration<float>(Clock::now() - before).count());
+          own.seconds.push_back(std::chrono::duration<float>(SteadyClock::now() - before).count());
         }
         const std::lock_guard<std::mutex> lock(mutex);
         all.seconds.insert(all.seconds.end(), own.seconds.begin(), own.seconds.end());
@@ -111,7 +111,7 @@ class Load {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    const double wall = std::chrono::duration<double>(Clock::now() - start).count();
+    const double wall = std::chrono::duration<double>(SteadyClock::now() - start).count();
     if (failed.ok()) all.Print(what, wall, operations);
     return failed;
   }
@@ -162,11 +162,11 @@ class Load {
   // A prime larger than most numbers of pairs, so that multiples of it visit all of them.
   static constexpr uint64_t kStride = 2654435761;
 
-  const Options& options_;
+  const LoadOptions& options_;
   const Address address_;
 };
 
-int Bench(const Options& options) {
+int Bench(const LoadOptions& options) {
   const auto address = ParseAddress(options.server);
   absl::Status done = address.status();
   if (address.ok()) done = Load(options, *address).Run();
@@ -182,7 +182,7 @@ void AddBench(CLI::App& app, int& status) {
   bench->require_subcommand(1);
   CLI::App* assoc = bench->add_subcommand(
       "assoc", "Count associators x keys x repetitions associations, then read lists");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LoadOptions>();
   const CLI::Range positive(1., 1e9);
   assoc->add_option("--server", options->server, "HOST:PORT of the server")->capture_default_str();
   assoc->add_option("--namespace", options->space, "Namespace, which must be there")

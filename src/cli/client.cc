@@ -102,9 +102,9 @@ void AddClient(CLI::App& app, int& status) {
       ->capture_default_str();
   client->require_subcommand(1);
   client->fallthrough();
-  constexpr AddClientCommands kGroups[] = {AddClientPut,    AddClientUrls,    AddClientDump,
-                                           AddClientQueues, AddClientControl, AddClientExplain};
-  for (const AddClientCommands add : kGroups) add(*client, flags, status);
+  constexpr AddClientCommands kCommands[] = {AddClientPut,    AddClientUrls,    AddClientDump,
+                                             AddClientQueues, AddClientControl, AddClientExplain};
+  for (const AddClientCommands add : kCommands) add(*client, flags, status);
   for (CLI::App* command : client->get_subcommands(nullptr)) command->fallthrough();
   client->footer("`escalona client COMMAND --help` explains one command.");
 }

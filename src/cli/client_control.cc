@@ -12,7 +12,7 @@
 namespace escalona::cli {
 namespace {
 
-struct Options {
+struct ControlOptions {
   std::string key;
   std::string crawl;
   std::string time;
@@ -23,7 +23,7 @@ int Done(Client& server, const grpc::Status& status) {
   return status.ok() ? static_cast<int>(kDone) : server.Fail(status);
 }
 
-int SetDelay(Client& server, const Options& options) {
+int SetDelay(Client& server, const ControlOptions& options) {
   const absl::StatusOr<double> delay = ParseDuration(options.time);
   if (!delay.ok()) return server.Fail("the delay " + std::string(delay.status().message()));
   if (*delay != std::floor(*delay) || *delay > 4e9) {
@@ -40,14 +40,14 @@ int SetDelay(Client& server, const Options& options) {
 
 void AddDelay(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* delay = client.add_subcommand("delay", "Set the time between two servings of a queue");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ControlOptions>();
   delay->add_option("TIME", options->time, "Such as 5s")->required();
   delay->add_option("-k,--key", options->key, "The queue; without, the default of the server");
   AddCrawl(delay, options->crawl);
   OnCommand(delay, flags, status, [options](Client& server) { return SetDelay(server, *options); });
 }
 
-int Block(Client& server, const Options& options) {
+int Block(Client& server, const ControlOptions& options) {
   urlfrontier::BlockQueueParams params;
   params.set_key(options.key);
   params.set_crawlid(options.crawl);
@@ -73,7 +73,7 @@ int Block(Client& server, const Options& options) {
 
 void AddBlock(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* block = client.add_subcommand("block", "Serve nothing of a queue for some time");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ControlOptions>();
   block->add_option("KEY", options->key, "The queue")->required();
   CLI::Option* time = block->add_option("TIME", options->time, "Such as 1h; 0 unblocks");
   CLI::Option* until = block->add_option("--until", options->until, "Such as 2027-01-31T12:00:00Z");
@@ -90,7 +90,7 @@ void AddBlock(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& 
 void AddLimit(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* limit =
       client.add_subcommand("limit", "Stop serving a queue when it has so many completed URLs");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ControlOptions>();
   auto count = std::make_shared<uint32_t>(0);
   limit->add_option("KEY", options->key, "The queue")->required();
   limit->add_option("COUNT", *count, "0: no limit")->required();

@@ -14,7 +14,7 @@
 namespace escalona::cli {
 namespace {
 
-struct Options {
+struct DumpOptions {
   std::string output = "-";
   std::vector<std::string> crawls;
 };
@@ -59,7 +59,7 @@ class Dumper {
   uint64_t count_ = 0;
 };
 
-int Dump(Client& client, const Options& options) {
+int Dump(Client& client, const DumpOptions& options) {
   absl::StatusOr<OutputFile> file = OutputFile::Create(options.output);
   if (!file.ok()) return client.Fail(std::string(file.status().message()));
   {
@@ -86,7 +86,7 @@ int Dump(Client& client, const Options& options) {
 void AddClientDump(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* dump =
       client.add_subcommand("dump", "Write all URLs as JSON lines, which `load` reads");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DumpOptions>();
   dump->add_option("-o,--output", options->output,
                    "Where they go; compressed if it ends in .gz; - is standard output")
       ->capture_default_str();

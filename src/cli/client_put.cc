@@ -21,7 +21,7 @@ using urlfrontier::BatchAck;
 using urlfrontier::DiscoveredBatch;
 using urlfrontier::URLItem;
 
-struct Options {
+struct PutOptions {
   std::vector<std::string> files = {"-"};
   std::string crawl;
   uint32_t in_flight = 10'000;
@@ -122,7 +122,7 @@ class PutPipe {
 
 class Putter {
  public:
-  Putter(Client& client, const Options& options)
+  Putter(Client& client, const PutOptions& options)
       : client_(client),
         options_(options),
         urls_(options.in_flight,
@@ -235,7 +235,7 @@ class Putter {
   }
 
   Client& client_;
-  const Options& options_;
+  const PutOptions& options_;
   PutPipe<URLItem, AckMessage> urls_;
   std::unique_ptr<BatchPipe> batches_;
   DiscoveredBatch batch_;
@@ -247,7 +247,7 @@ class Putter {
 void AddPutCommand(CLI::App& client, const char* name, const char* help,
                    const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* put = client.add_subcommand(name, help);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PutOptions>();
   put->add_option(
       "FILE", options->files,
       "Files with a URL or a URLItem as JSON in each line, may be compressed by gzip; - "

@@ -12,7 +12,7 @@ void Print(const char* name, uint64_t value) {
   std::printf("%-14s %llu\n", name, static_cast<unsigned long long>(value));
 }
 
-struct Names {
+struct QueueNames {
   std::string key;
   std::string crawl;
   bool json = false;
@@ -20,7 +20,7 @@ struct Names {
 
 void AddStats(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* stats = client.add_subcommand("stats", "Counts of a crawl or a queue");
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<QueueNames>();
   AddCrawl(stats, names->crawl);
   stats->add_option("-k,--key", names->key, "Only of this queue");
   stats->add_flag("--json", names->json, "As JSON");
@@ -100,7 +100,7 @@ int PrintLong(Client& server, const grpc::Status& done, const urlfrontier::Long&
 }
 
 void AddDelete(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<QueueNames>();
   CLI::App* queue =
       client.add_subcommand("delete-queue", "Forget a queue; prints how many URLs it had");
   queue->add_option("KEY", names->key, "The queue")->required();

@@ -108,7 +108,7 @@ int List(Client& client, const ListOptions& options) {
   return status.ok() ? kDone : client.Fail(status);
 }
 
-void AddList(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
+void AddUrls(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* urls = client.add_subcommand("urls", "List URLs: URL;DATE, in whole seconds");
   auto options = std::make_shared<ListOptions>();
   AddFilter(urls, *options);
@@ -199,7 +199,7 @@ void AddPurge(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& 
 
 void AddClientUrls(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   AddGet(client, flags, status);
-  AddList(client, flags, status);
+  AddUrls(client, flags, status);
   AddStatus(client, flags, status);
   AddCount(client, flags, status);
   AddPurge(client, flags, status);

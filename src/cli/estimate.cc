@@ -26,7 +26,7 @@ namespace {
 using revisit::Belief;
 using revisit::Observation;
 
-struct Options {
+struct EstimateOptions {
   std::string file;
   std::string output = "-";
   std::string prior = "0.45,8d";
@@ -73,7 +73,7 @@ std::optional<bool> ParseChanged(std::string_view text) {
 
 class Reader {
  public:
-  Reader(const Options& options, Observations& into) : options_(options), into_(into) {}
+  Reader(const EstimateOptions& options, Observations& into) : options_(options), into_(into) {}
 
   absl::Status Read(ChunkReader& source, Progress& progress) {
     std::string chunk;
@@ -187,7 +187,7 @@ class Reader {
     return into_.pages[entry->second];
   }
 
-  const Options& options_;
+  const EstimateOptions& options_;
   Observations& into_;
   CsvSplitter splitter_;
   CsvField fields_[kMostColumns];
@@ -248,7 +248,7 @@ std::string RowOf(const Observations& seen, const PageRecord& record, const Beli
   return row;
 }
 
-int Refuse(const std::string& message) {
+int RefuseEstimate(const std::string& message) {
   std::fprintf(stderr, "escalona estimate: %s\n", message.c_str());
   return kCouldNotBeDone;
 }
@@ -268,21 +268,21 @@ absl::StatusOr<Belief> ParsePrior(const std::string& text) {
   return prior;
 }
 
-int Estimate(const Options& options) {
+int Estimate(const EstimateOptions& options) {
   absl::StatusOr<Belief> prior = ParsePrior(options.prior);
-  if (!prior.ok()) return Refuse(absl::StrCat("--prior ", std::string(prior.status().message())));
+  if (!prior.ok()) return RefuseEstimate(absl::StrCat("--prior ", std::string(prior.status().message())));
   double halflife = 0;
   if (!options.halflife.empty()) {
     absl::StatusOr<double> seconds = ParseDuration(options.halflife);
     if (!seconds.ok())
-      return Refuse(absl::StrCat("--halflife ", std::string(seconds.status().message())));
+      return RefuseEstimate(absl::StrCat("--halflife ", std::string(seconds.status().message())));
     halflife = *seconds / kSecondsPerDay;
   }
   absl::StatusOr<ChunkReader> source = ChunkReader::Open(options.file);
   if (!source.ok())
-    return Refuse(absl::StrCat(options.file, ": ", std::string(source.status().message())));
+    return RefuseEstimate(absl::StrCat(options.file, ": ", std::string(source.status().message())));
   if (options.output != "-" && source->IsSameAs(options.output)) {
-    return Refuse("the estimates would replace the observations; choose another place with -o");
+    return RefuseEstimate("the estimates would replace the observations; choose another place with -o");
   }
   Observations seen;
   {
@@ -294,7 +294,7 @@ int Estimate(const Options& options) {
     }
   }
   absl::StatusOr<OutputFile> output = OutputFile::Create(options.output);
-  if (!output.ok()) return Refuse(std::string(output.status().message()));
+  if (!output.ok()) return RefuseEstimate(std::string(output.status().message()));
   std::vector<Belief> priors(seen.host.size(), *prior);
   if (options.pool) priors = HostPriors(seen, *prior, halflife);
   output->Append(seen.page_is_url ? "url" : "page");
@@ -305,7 +305,7 @@ int Estimate(const Options& options) {
         RowOf(seen, record, LearnPage(priors[record.host], record, halflife), options.credible));
   }
   if (absl::Status status = output->Commit(); !status.ok())
-    return Refuse(std::string(status.message()));
+    return RefuseEstimate(std::string(status.message()));
   return kDone;
 }
 
@@ -314,7 +314,7 @@ int Estimate(const Options& options) {
 void AddEstimate(CLI::App& app, int& status) {
   CLI::App* estimate =
       app.add_subcommand("estimate", "Estimate how fast pages change from what visits found");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EstimateOptions>();
   estimate
       ->add_option("OBSERVATIONS", options->file,
                    "CSV file, may be compressed by gzip; - reads standard input")

@@ -16,7 +16,7 @@
 namespace escalona::cli {
 namespace {
 
-struct Options {
+struct GenOptions {
   uint64_t hosts = 10;
   double urls_mean = 10;
   double urls_variance = 0;
@@ -73,13 +73,13 @@ uint64_t Draw(Random& random, double mean, double variance) {
 
 constexpr uint64_t kCountOfUrls = UINT64_MAX;  // the purpose of a host's own stream
 
-uint64_t UrlsOf(const Options& options, uint64_t host) {
+uint64_t UrlsOf(const GenOptions& options, uint64_t host) {
   Random random(options.seed, host, kCountOfUrls);
   return Draw(random, options.urls_mean, options.urls_variance);
 }
 
 // URL number `i` of a host: distinct ones stay distinct under the scheduler's rules.
-void AppendUrl(const Options& options, uint64_t host, uint64_t i, std::string& text) {
+void AppendUrl(const GenOptions& options, uint64_t host, uint64_t i, std::string& text) {
   static constexpr std::string_view kWords[] = {"noticias", "esporte", "videos",  "2010",
                                                 "artigos",  "blog",    "cultura", "ciencia"};
   Random random(options.seed, host, i);
@@ -93,7 +93,7 @@ void AppendUrl(const Options& options, uint64_t host, uint64_t i, std::string& t
 
 class Generator {
  public:
-  Generator(const Options& options, OutputFile& output)
+  Generator(const GenOptions& options, OutputFile& output)
       : options_(options), output_(output), progress_("escalona gen: written", 0) {}
 
   absl::Status Run() {
@@ -132,7 +132,7 @@ class Generator {
     }
   }
 
-  const Options& options_;
+  const GenOptions& options_;
   OutputFile& output_;
   Progress progress_;
   std::vector<Turn> turns_;
@@ -140,7 +140,7 @@ class Generator {
   bool ok_ = true;  // false: the disk is full, and going on is pointless
 };
 
-int Gen(const Options& options) {
+int Gen(const GenOptions& options) {
   absl::StatusOr<OutputFile> output = OutputFile::Create(options.output);
   absl::Status done = output.status();
   if (done.ok()) done = Generator(options, *output).Run();
@@ -153,7 +153,7 @@ int Gen(const Options& options) {
 
 void AddGen(CLI::App& app, int& status) {
   CLI::App* gen = app.add_subcommand("gen", "Make a command file for experiments");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenOptions>();
   const CLI::Range count(0.0, 1e9);
   gen->add_option("-s,--hosts", options->hosts, "Number of hosts")
       ->check(CLI::Range(0.0, 1e10))

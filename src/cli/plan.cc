@@ -27,7 +27,7 @@ namespace {
 
 using revisit::AllocationKind;
 
-struct Options {
+struct PlanOptions {
   std::string file;
   std::string capacity;
   std::string politeness;
@@ -46,7 +46,7 @@ struct Limits {
   double politeness = 0;
 };
 
-int Refuse(const std::string& message) {
+int RefusePlan(const std::string& message) {
   std::fprintf(stderr, "escalona plan: %s\n", message.c_str());
   return kCouldNotBeDone;
 }
@@ -56,7 +56,7 @@ int RefuseFile(const std::string& file, const absl::Status& status) {
   return kCouldNotBeDone;
 }
 
-absl::StatusOr<Limits> ParseLimits(const Options& options) {
+absl::StatusOr<Limits> ParseLimits(const PlanOptions& options) {
   Limits limits;
   limits.capacity_share = options.capacity.ends_with('%');
   absl::StatusOr<double> capacity =
@@ -129,7 +129,7 @@ struct Destinations {
   std::FILE* summary = nullptr;  // null: none
 };
 
-Destinations Choose(const Options& options) {
+Destinations Choose(const PlanOptions& options) {
   const bool to_stdout = options.output == "-" || options.output.empty();
   if (options.summary == "none") return {true, nullptr};
   if (options.summary.empty()) return {true, to_stdout ? nullptr : stdout};
@@ -137,16 +137,16 @@ Destinations Choose(const Options& options) {
   return {true, to_stdout ? stderr : stdout};
 }
 
-int Plan(const Options& options) {
+int Plan(const PlanOptions& options) {
   absl::StatusOr<Limits> limits = ParseLimits(options);
-  if (!limits.ok()) return Refuse(std::string(limits.status().message()));
+  if (!limits.ok()) return RefusePlan(std::string(limits.status().message()));
   const std::optional<AllocationKind> kind = KindNamed(options.allocation);
   absl::StatusOr<ChunkReader> reader = ChunkReader::Open(options.file);
   if (!reader.ok())
     return RefuseFile(options.file, absl::UnknownError(
                                         absl::StrCat(" ", std::string(reader.status().message()))));
   if (!options.output.empty() && options.output != "-" && reader->IsSameAs(options.output)) {
-    return Refuse("the plan would replace the pages; choose another place with -o");
+    return RefusePlan("the plan would replace the pages; choose another place with -o");
   }
   const Destinations to = Choose(options);
   const int threads = revisit::ThreadCount(options.threads);
@@ -175,7 +175,7 @@ int Plan(const Options& options) {
 
   std::vector<double> min_interval;
   absl::StatusOr<revisit::Problem> problem = MakeProblem(*input, *limits, min_interval);
-  if (!problem.ok()) return Refuse(std::string(problem.status().message()));
+  if (!problem.ok()) return RefusePlan(std::string(problem.status().message()));
   revisit::AllocationOptions solve;
   solve.kind = *kind;
   solve.threads = threads;
@@ -184,12 +184,12 @@ int Plan(const Options& options) {
         options.precision == "exact" ? revisit::Precision::kExact : revisit::Precision::kFast;
   }
   absl::StatusOr<revisit::Allocation> plan = revisit::Allocate(*problem, solve);
-  if (!plan.ok()) return Refuse(std::string(plan.status().message()));
+  if (!plan.ok()) return RefusePlan(std::string(plan.status().message()));
 
   if (to.plan) {
     const std::string target = options.output.empty() ? "-" : options.output;
     absl::StatusOr<OutputFile> output = OutputFile::Create(target);
-    if (!output.ok()) return Refuse(std::string(output.status().message()));
+    if (!output.ok()) return RefusePlan(std::string(output.status().message()));
     PlanOutputOptions output_options;
     output_options.threads = threads;
     output_options.gzip = target.ends_with(".gz");
@@ -198,14 +198,14 @@ int Plan(const Options& options) {
         *reader, *input, *plan, *kind, output_options,
         [&] { writing.Update(reader->position(), HumanBytes(output->size())); }, *output);
     writing.Clear();
-    if (!written.ok()) return Refuse(std::string(written.message()));
+    if (!written.ok()) return RefusePlan(std::string(written.message()));
     if (absl::Status committed = output->Commit(); !committed.ok()) {
-      return Refuse(std::string(committed.message()));
+      return RefusePlan(std::string(committed.message()));
     }
   }
   if (to.summary != nullptr) {
     absl::StatusOr<PlanSummary> summary = Summarise(*input, *problem, *plan, solve);
-    if (!summary.ok()) return Refuse(std::string(summary.status().message()));
+    if (!summary.ok()) return RefusePlan(std::string(summary.status().message()));
     const std::string text =
         options.summary == "json" ? SummaryJson(*summary) : SummaryText(*summary);
     std::fputs(text.c_str(), to.summary);
@@ -218,7 +218,7 @@ int Plan(const Options& options) {
 void AddPlan(CLI::App& app, int& status) {
   CLI::App* plan =
       app.add_subcommand("plan", "Plan how often to visit each page, politely and within a budget");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   plan->add_option("PAGES", options->file,
                    "CSV file of pages, may be compressed by gzip; - reads standard input")
       ->required();

@@ -29,7 +29,7 @@
 namespace escalona::cli {
 namespace {
 
-struct Options {
+struct ServeOptions {
   std::string data = "./escalona-data";
   std::string http = "127.0.0.1:8080";
   std::string durability = "interval";
@@ -63,7 +63,7 @@ void LogToStandardError() {
   spdlog::set_default_logger(std::move(logger));
 }
 
-absl::Status AddAssociations(const Options& options, const std::string& folder, const Clock& clock,
+absl::Status AddAssociations(const ServeOptions& options, const std::string& folder, const Clock& clock,
                              server::Router& router, server::ServiceList& services) {
   server::AssociationServiceOptions service;
   service.folder = folder;
@@ -81,7 +81,7 @@ absl::Status AddAssociations(const Options& options, const std::string& folder, 
   return absl::OkStatus();
 }
 
-absl::Status AddHttp(const Options& options, server::Router& router,
+absl::Status AddHttp(const ServeOptions& options, server::Router& router,
                      server::ServiceList& services) {
   const auto address = ParseAddress(options.http);
   if (!address.ok()) {
@@ -95,7 +95,7 @@ absl::Status AddHttp(const Options& options, server::Router& router,
 }
 
 // Adds the frontier, whose side of gRPC is added last.
-absl::StatusOr<server::FrontierHost*> AddFrontier(const Options& options, const std::string& folder,
+absl::StatusOr<server::FrontierHost*> AddFrontier(const ServeOptions& options, const std::string& folder,
                                                   const Clock& clock, server::Router& router,
                                                   server::ServiceList& services) {
   const absl::StatusOr<FrontierOptions> frontier =
@@ -110,7 +110,7 @@ absl::StatusOr<server::FrontierHost*> AddFrontier(const Options& options, const 
 }
 
 // Everything that serves, in the order it starts.
-absl::Status AddServices(const Options& options, const std::string& associations,
+absl::Status AddServices(const ServeOptions& options, const std::string& associations,
                          const std::string& frontier, const Clock& clock, server::Router& router,
                          server::ServiceList& services) {
   const absl::StatusOr<server::GrpcOptions> grpc = GrpcOptionsOf(options.frontier);
@@ -125,7 +125,7 @@ absl::Status AddServices(const Options& options, const std::string& associations
   return absl::OkStatus();
 }
 
-absl::Status PrintRoutes(const Options& options) {
+absl::Status PrintRoutes(const ServeOptions& options) {
   const SystemClock clock;
   server::Router router;
   server::ServiceList services;
@@ -136,7 +136,7 @@ absl::Status PrintRoutes(const Options& options) {
   return absl::OkStatus();
 }
 
-absl::Status Run(Options options) {
+absl::Status Run(ServeOptions options) {
   const sigset_t signals = EndingSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   LogToStandardError();
@@ -160,7 +160,7 @@ absl::Status Run(Options options) {
   return absl::OkStatus();
 }
 
-int Serve(const Options& options) {
+int Serve(const ServeOptions& options) {
   const absl::Status done = options.routes ? PrintRoutes(options) : Run(options);
   if (done.ok()) return kDone;
   std::fprintf(stderr, "escalona serve: %s\n", std::string(done.message()).c_str());
@@ -171,7 +171,7 @@ int Serve(const Options& options) {
 
 void AddServe(CLI::App& app, int& status) {
   CLI::App* serve = app.add_subcommand("serve", "Run the server");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   serve->add_option("--data", options->data, "Folder of the server's state; made if missing")
       ->capture_default_str();
   serve->add_option("--http", options->http, "HOST:PORT for HTTP; port 0 is any that is free")

@@ -27,7 +27,7 @@ namespace escalona::cli {
 namespace {
 
 using revisit::Population;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kDaysPerYear = 365.25;
 
@@ -66,7 +66,7 @@ class RunProgress {
   void Finish() { ++finished_; }
 
   void Update(double part) {
-    const Clock::time_point now = Clock::now();
+    const SteadyClock::time_point now = SteadyClock::now();
     if (!on_terminal_ || now < next_) return;
     next_ = now + std::chrono::milliseconds(200);
     const double done = (finished_ + part) / runs_;
@@ -85,8 +85,8 @@ class RunProgress {
   const double runs_;
   double finished_ = 0;
   std::string name_;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point next_ = start_ + std::chrono::milliseconds(500);
+  SteadyClock::time_point start_ = SteadyClock::now();
+  SteadyClock::time_point next_ = start_ + std::chrono::milliseconds(500);
 };
 
 // A share of the greatest rate, or a rate; per day.
@@ -196,9 +196,9 @@ absl::Status SimulateCapacity(const Population& population,
   for (const revisit::PolicyKind policy : policies) {
     progress.Start(absl::StrCat(std::string(PolicyName(policy)), " at ", capacity.name));
     options.policy = policy;
-    const Clock::time_point start = Clock::now();
+    const SteadyClock::time_point start = SteadyClock::now();
     SimulatedRun run{policy, Simulate(population, plan->frequency, options), 0};
-    run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    run.seconds = std::chrono::duration<double>(SteadyClock::now() - start).count();
     progress.Finish();
     progress.Clear();
     PrintRun(capacity, run);

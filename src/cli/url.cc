@@ -21,7 +21,7 @@
 namespace escalona::cli {
 namespace {
 
-struct Options {
+struct UrlOptions {
   std::vector<std::string> urls;
   std::optional<std::string> base;
   bool json = false;
@@ -101,7 +101,7 @@ int Refuse(std::string_view message) {
 // Prints URLs and counts how many were none.
 class Printer {
  public:
-  Printer(const Options& options, OutputFile& output) : options_(options), output_(output) {}
+  Printer(const UrlOptions& options, OutputFile& output) : options_(options), output_(output) {}
 
   void Print(std::string_view text) {
     const absl::StatusOr<Url> url =
@@ -142,13 +142,13 @@ class Printer {
   }
 
  private:
-  const Options& options_;
+  const UrlOptions& options_;
   OutputFile& output_;
   uint64_t good_ = 0;
   uint64_t bad_ = 0;
 };
 
-int Run(const Options& options) {
+int Run(const UrlOptions& options) {
   if (options.base) {
     const absl::StatusOr<Url> tried = Url::ParseWithBase("http://any.example/", *options.base);
     if (!tried.ok()) {
@@ -176,7 +176,7 @@ int Run(const Options& options) {
 
 void AddUrl(CLI::App& app, int& status) {
   CLI::App* url = app.add_subcommand("url", "Show the parts, normal form and keys of URLs");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<UrlOptions>();
   url->add_option("URL", options->urls,
                   "http or https URLs; - (the default) reads standard input, one per line");
   url->add_option("--base", options->base, "URL of the page that relative URLs stand on");

@@ -22,6 +22,7 @@ foreach(name urlfrontier admin)
   list(APPEND proto_sources ${files})
 endforeach()
 add_library(escalona_proto STATIC ${proto_sources})
+set_target_properties(escalona_proto PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
 target_include_directories(escalona_proto SYSTEM PUBLIC ${generated})
 target_link_libraries(escalona_proto PUBLIC gRPC::grpc++ protobuf::libprotobuf)
 

@@ -20,7 +20,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr size_t kPieceBytes = 64 << 10;
+constexpr size_t kSendBytes = 64 << 10;
 
 }  // namespace
 
@@ -114,7 +114,7 @@ class HttpClient::Impl {
     if (error) return Failed("no answer", error);
     ClientResponse response;
     response.status = parser.get().result_int();
-    std::string piece(kPieceBytes, '\0');
+    std::string piece(kSendBytes, '\0');
     while (!parser.is_done()) {
       auto& body = parser.get().body();
       body.data = piece.data();

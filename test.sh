@@ -9,4 +9,4 @@ scripts/setup.sh build test
 scripts/build.sh release
 scripts/build.sh fuzz  # clang, with AddressSanitizer and UndefinedBehaviorSanitizer
 echo "== running the tests"
-exec scripts/test_preset.sh release "" -j "$(nproc)" "$@"
+exec scripts/test_preset.sh release - -j "$(nproc)" "$@"

@@ -67,7 +67,8 @@ struct Times {
 
 class Load {
  public:
-  Load(const LoadOptions& options, Address address) : options_(options), address_(std::move(address)) {}
+  Load(const LoadOptions& options, Address address)
+      : options_(options), address_(std::move(address)) {}
 
   absl::Status Run() {
     std::printf("%-8s %12s %12s %10s %10s %10s\n", "", "operations", "per second", "p50 us",

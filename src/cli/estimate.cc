@@ -270,7 +270,8 @@ absl::StatusOr<Belief> ParsePrior(const std::string& text) {
 
 int Estimate(const EstimateOptions& options) {
   absl::StatusOr<Belief> prior = ParsePrior(options.prior);
-  if (!prior.ok()) return RefuseEstimate(absl::StrCat("--prior ", std::string(prior.status().message())));
+  if (!prior.ok())
+    return RefuseEstimate(absl::StrCat("--prior ", std::string(prior.status().message())));
   double halflife = 0;
   if (!options.halflife.empty()) {
     absl::StatusOr<double> seconds = ParseDuration(options.halflife);
@@ -282,7 +283,8 @@ int Estimate(const EstimateOptions& options) {
   if (!source.ok())
     return RefuseEstimate(absl::StrCat(options.file, ": ", std::string(source.status().message())));
   if (options.output != "-" && source->IsSameAs(options.output)) {
-    return RefuseEstimate("the estimates would replace the observations; choose another place with -o");
+    return RefuseEstimate(
+        "the estimates would replace the observations; choose another place with -o");
   }
   Observations seen;
   {

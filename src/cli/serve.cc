@@ -63,8 +63,9 @@ void LogToStandardError() {
   spdlog::set_default_logger(std::move(logger));
 }
 
-absl::Status AddAssociations(const ServeOptions& options, const std::string& folder, const Clock& clock,
-                             server::Router& router, server::ServiceList& services) {
+absl::Status AddAssociations(const ServeOptions& options, const std::string& folder,
+                             const Clock& clock, server::Router& router,
+                             server::ServiceList& services) {
   server::AssociationServiceOptions service;
   service.folder = folder;
   service.durability = options.durability == "sync"   ? assoc::Durability::kSync
@@ -95,8 +96,9 @@ absl::Status AddHttp(const ServeOptions& options, server::Router& router,
 }
 
 // Adds the frontier, whose side of gRPC is added last.
-absl::StatusOr<server::FrontierHost*> AddFrontier(const ServeOptions& options, const std::string& folder,
-                                                  const Clock& clock, server::Router& router,
+absl::StatusOr<server::FrontierHost*> AddFrontier(const ServeOptions& options,
+                                                  const std::string& folder, const Clock& clock,
+                                                  server::Router& router,
                                                   server::ServiceList& services) {
   const absl::StatusOr<FrontierOptions> frontier =
       FrontierOptionsOf(options.frontier, options.durability);

@@ -75,8 +75,11 @@ class HostQueue {
   void PrefetchHead(const ChunkPool& pool) const {
     if (!empty()) Depths(pool)[count_ - 1].records.PrefetchHead(pool);
   }
-  void PrefetchHeadText(const ChunkPool& pool) const {
-    if (!empty()) Depths(pool)[count_ - 1].records.PrefetchHeadText(pool);
+  void PrefetchFront(ChunkPool& pool) {
+    if (!empty()) Depths(pool)[count_ - 1].records.PrefetchFront(pool);
+  }
+  void PrefetchFrontText(const ChunkPool& pool) const {
+    if (!empty()) Depths(pool)[count_ - 1].records.PrefetchFrontText(pool);
   }
 
  private:

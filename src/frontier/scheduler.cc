@@ -291,7 +291,8 @@ uint32_t Scheduler::Core::TakeOneOfEach(uint32_t from, uint32_t count, uint64_t 
   for (uint32_t host : hosts) __builtin_prefetch(&hosts_[host]);
   for (uint32_t host : hosts) hosts_[host].queue.PrefetchDepths(pool_);
   for (uint32_t host : hosts) hosts_[host].queue.PrefetchHead(pool_);
-  for (uint32_t host : hosts) hosts_[host].queue.PrefetchHeadText(pool_);
+  for (uint32_t host : hosts) hosts_[host].queue.PrefetchFront(pool_);
+  for (uint32_t host : hosts) hosts_[host].queue.PrefetchFrontText(pool_);
   for (uint32_t host : hosts) TakeFrom(host, 1, visit);
   return hosts.empty() ? kNoHost : hosts.back() + 1;
 }

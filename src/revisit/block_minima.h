@@ -2,6 +2,7 @@
 #ifndef ESCALONA_REVISIT_BLOCK_MINIMA_H_
 #define ESCALONA_REVISIT_BLOCK_MINIMA_H_
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -95,14 +96,17 @@ class BlockMinima {
 
   void Set(size_t i, double value) {
     if (i >= values_.size()) Extend(i);
-    values_[i] = value;
     const size_t block = i / kBlock;
-    minima_[block] = LeastOf(&values_[block * kBlock]);
-    least_ = kNone;
+    const double of_block = Lesser(value, LeastButOne(&values_[block * kBlock], i % kBlock));
+    double least = of_block;
     for (size_t at = 0; at < minima_.size(); at += kBlock) {
-      const double candidate = LeastOf(&minima_[at]);
-      least_ = candidate < least_ ? candidate : least_;
+      const bool has_block = block - at < kBlock;
+      least = Lesser(least,
+                     has_block ? LeastButOne(&minima_[at], block % kBlock) : LeastOf(&minima_[at]));
     }
+    values_[i] = value;
+    minima_[block] = of_block;
+    least_ = least;
   }
   void Remove(size_t i) {
     if (i < values_.size()) Set(i, kNone);
@@ -119,6 +123,23 @@ class BlockMinima {
   }
 
  private:
+  static double Lesser(double a, double b) { return a < b ? a : b; }
+  // Of all but the one at place `i`, which is about to be written: reading it in a pair just after
+  // that would have to wait until the number has arrived in the cache.
+  static double LeastButOne(const double* block, size_t i) {
+    const double* raised = &kRaised[kBlock - 1 - i];  // infinity at place i
+    DoublePair least = Max(DoublePair(block), DoublePair(raised));
+    for (size_t j = 2; j < kBlock; j += 2) {
+      least = Min(least, Max(DoublePair(block + j), DoublePair(raised + j)));
+    }
+    return least.Lesser();
+  }
+  static constexpr std::array<double, 2 * kBlock - 1> kRaised = [] {
+    std::array<double, 2 * kBlock - 1> raised;
+    raised.fill(-kNone);
+    raised[kBlock - 1] = kNone;
+    return raised;
+  }();
   static double LeastOf(const double* block) {
     DoublePair least(block);
     for (size_t i = 2; i < kBlock; i += 2) least = Min(least, DoublePair(block + i));

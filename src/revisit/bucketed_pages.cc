@@ -117,13 +117,11 @@ void BucketedPages::Erase(PageId id, double frequency) {
 
 void BucketedPages::Visit(uint32_t bucket, double last) {
   RunQueue& queue = buckets_[bucket].queue;
-  RunQueue::Entry entry = queue.Front();
-  queue.Pop();
-  entry.key = last;
-  places_[entry.id].last = last;
-  queue.Push(entry);
+  const PageId page = queue.Front().id;
+  queue.Renew(last);
   if (const RunQueue::Entry* soon = queue.Soon()) __builtin_prefetch(&places_[soon->id], 1);
   RefreshFront(bucket);
+  places_[page].last = last;  // at last: writes wait for one another, and this one may be far away
 }
 
 // The greatest lateness of each block first, without asking whose it is, which keeps the loop

@@ -51,6 +51,22 @@ class RunQueue {
     }
   }
 
+  // Pop(), and Push() of the same entry with another key: in order, and with an empty heap, no more
+  // than a copy.
+  void Renew(double key) {
+    const uint32_t id = Front().id;
+    const uint32_t stamp = Front().stamp;
+    if (heap_.empty() && ring_[(head_ + count_ - 1) & mask()].key < key) [[likely]] {
+      Entry& last = ring_[(head_++ + count_) & mask()];
+      last.key = key;
+      last.id = id;
+      last.stamp = stamp;
+      return;
+    }
+    Pop();
+    Push({key, id, stamp});
+  }
+
   void Push(const Entry& entry) {
     if (count_ == 0 || !After(ring_[(head_ + count_ - 1) & mask()], entry)) {
       if (count_ == ring_.size()) Resize(std::max<size_t>(4, count_ * 2));

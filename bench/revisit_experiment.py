@@ -87,7 +87,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     size = ["--population", "webbase"]
-    broad = ["--population", "broad", "--years", "1"]
+    broad = ["--population", "broad", "--politeness", "300s", "--years", "0.2"]
     if options.quick:
         size += ["--pages", "14500", "--servers", "55", "--politeness", "3000s"]
         broad += ["--servers", "2000"]

@@ -2,6 +2,7 @@
 #ifndef ESCALONA_FRONTIER_HOST_QUEUE_H_
 #define ESCALONA_FRONTIER_HOST_QUEUE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -68,6 +69,10 @@ class HostQueue {
     __builtin_prefetch(depths);
     __builtin_prefetch(depths + 64);
   }
+  void PrefetchDepth(const ChunkPool& pool, uint32_t depth) const {
+    if (empty() || is_inline()) return;
+    __builtin_prefetch(&Depths(pool)[Guess(Depths(pool), depth)]);
+  }
   void PrefetchTail(const ChunkPool& pool, uint32_t depth) const {
     const uint32_t place = Find(pool, depth);
     if (place < count_) Depths(pool)[place].records.PrefetchTail(pool);
@@ -98,11 +103,18 @@ class HostQueue {
     return is_inline() ? &only_ : reinterpret_cast<Depth*>(pool.At(depths_));
   }
 
+  // Where `depth` would be if none were left out between it and the greatest: of deep hosts with
+  // many URLs a good guess.
+  uint32_t Guess(const Depth* depths, uint32_t depth) const {
+    return std::min<uint32_t>(depths[0].depth - depth, count_ - 1U);
+  }
+
   // The place of `depth` in the array, or the place where it belongs. A binary search without
   // branches, since which depth comes next cannot be predicted.
   uint32_t Find(const ChunkPool& pool, uint32_t depth) const {
     if (empty()) return 0;
     const Depth* depths = Depths(pool);
+    if (const uint32_t guess = Guess(depths, depth); depths[guess].depth == depth) return guess;
     uint32_t first = 0;
     for (uint32_t size = count_; size > 0;) {
       const uint32_t half = size / 2;

@@ -174,6 +174,7 @@ void Scheduler::Core::FindHosts(std::span<Arrival> arrivals) {
     if (arrival.host == kNoHost) continue;
     arrival.url_fingerprint = Fingerprint(arrival.host, arrival.url.path);
     url_index_.Prefetch(arrival.url_fingerprint);
+    hosts_[arrival.host].queue.PrefetchDepth(pool_, arrival.url.depth);
   }
   for (const Arrival& arrival : arrivals) {
     if (arrival.host == kNoHost) continue;

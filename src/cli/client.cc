@@ -55,9 +55,10 @@ std::unique_ptr<Client> Client::Connect(const ClientFlags& flags, std::string_vi
   const Time patience = std::chrono::system_clock::now() +
                         std::chrono::milliseconds(static_cast<int64_t>(*wait * 1e3));
   if (!Reach(*client->channel_, patience)) {
-    Tell(command, absl::StrCat("nobody answers at ", flags.server,
-                               "; is the server running (`escalona serve`)? --server HOST:PORT "
-                               "names another"));
+    Tell(command,
+         absl::StrCat("nobody answers at ", flags.server,
+                      "; is the server running (`escalona serve`)? --server HOST:PORT "
+                      "names another, by its gRPC port; --wait 10s waits for one that starts"));
     return nullptr;
   }
   client->frontier_ = urlfrontier::URLFrontier::NewStub(client->channel_);

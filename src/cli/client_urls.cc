@@ -1,4 +1,6 @@
 // `escalona client get|urls|status|count|purge`: about URLs.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -27,7 +29,7 @@ int Get(Client& client, const GetOptions& options, bool crawl_given) {
   params.set_key(options.key);
   params.set_max_urls_per_queue(options.urls);
   params.set_max_queues(options.queues);
-  params.set_delay_requestable(static_cast<uint32_t>(std::max(1.0, *lease)));
+  params.set_delay_requestable(static_cast<uint32_t>(std::clamp(std::ceil(*lease), 1.0, 4e9)));
   if (crawl_given || !options.key.empty()) {
     params.set_crawlid(options.crawl);
   } else {
@@ -53,7 +55,8 @@ void AddGet(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& st
   get->add_option("-n,--urls", options->urls, "URLs of a queue; 0: no limit")
       ->capture_default_str();
   get->add_option("-q,--queues", options->queues, "Queues; 0: no limit")->capture_default_str();
-  get->add_option("-l,--lease", options->lease, "How long nobody else gets them")
+  get->add_option("-l,--lease", options->lease,
+                  "How long nobody else gets them, in whole seconds at least 1")
       ->capture_default_str();
   get->add_flag("--json", options->json, "With key, crawl and metadata");
   get->add_flag("--tokens", options->tokens,

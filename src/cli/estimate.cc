@@ -100,7 +100,11 @@ class Reader {
       }
     }
     if (line == 0) return At(1, 0, "the file is empty; it must start with a header");
-    if (into_.pages.empty()) return At(line, 0, "no observation in the file, only a header");
+    if (into_.pages.empty()) {
+      return At(line, 0,
+                into_.bad_rows == 0 ? "no observation in the file, only a header"
+                                    : "no observation is left, every row was skipped");
+    }
     return absl::OkStatus();
   }
 

@@ -21,8 +21,9 @@ absl::Status ParseJson(std::string_view line, urlfrontier::URLItem& item) {
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(line.data(), line.size()), &item, options);
   if (!status.ok()) {
+    const std::string reason(status.message());  // more lines may show the place
     return absl::InvalidArgumentError(
-        absl::StrCat("no URLItem in JSON: ", std::string(status.message())));
+        absl::StrCat("no URLItem in JSON: ", reason.substr(0, reason.find('\n'))));
   }
   if (item.item_case() == urlfrontier::URLItem::ITEM_NOT_SET) {
     return absl::InvalidArgumentError(

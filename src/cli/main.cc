@@ -18,30 +18,47 @@ constexpr AddCommand kCommands[] = {AddRun,      AddGen,      AddUrl,   AddPlan,
                                     AddStore,    AddAssoc,    AddBench};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
-  std::vector<std::string> names = {"help"};
+  std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   return names;
 }
 
-int RefuseUnknownCommand(std::string_view word, const std::vector<std::string>& names) {
-  std::string message = "escalona: '" + std::string(word) + "' is not a command; ";
-  const std::string nearest = Nearest(word, names);
-  message += nearest.empty() ? "`escalona --help` lists them" : "did you mean '" + nearest + "'?";
-  std::fprintf(stderr, "%s\n", message.c_str());
-  return kCouldNotBeDone;
-}
-
-// `escalona help` and `escalona help COMMAND` are other words for `--help`.
+// `escalona help` and `escalona help COMMAND...` are other words for `--help`.
 void RewriteHelp(std::vector<std::string>& words) {
   if (words.empty() || words[0] != "help") return;
   words.erase(words.begin());
-  words.resize(std::min<size_t>(words.size(), 1));
   words.emplace_back("--help");
+}
+
+// True, and said so, if a word at the start should name a command, or a command's command, and does
+// not.
+bool RefusesUnknownCommand(const CLI::App& app, const std::vector<std::string>& words) {
+  std::string path = "escalona";
+  const CLI::App* at = &app;
+  for (const std::string& word : words) {
+    std::vector<std::string> names = CommandNames(*at);
+    if (names.empty() || word.empty() || word.front() == '-') return false;
+    if (std::find(names.begin(), names.end(), word) == names.end()) {
+      if (at == &app) names.emplace_back("help");
+      const std::string nearest = Nearest(word, names);
+      const std::string hint =
+          nearest.empty() ? "`" + path + " --help` lists them" : "did you mean '" + nearest + "'?";
+      std::fprintf(stderr, "%s: '%s' is not a command; %s\n", path.c_str(), word.c_str(),
+                   hint.c_str());
+      return true;
+    }
+    at = at->get_subcommand(word);
+    path += " " + word;
+  }
+  return false;
 }
 
 int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
   std::string name = "escalona";
-  for (const CLI::App* chosen : app.get_subcommands()) name += " " + chosen->get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    name += " " + at->get_name();
+  }
   std::fprintf(stderr, "%s: %s; see `%s --help`\n", name.c_str(), error.what(), name.c_str());
   return kCouldNotBeDone;
 }
@@ -64,10 +81,7 @@ int Main(int argc, char** argv) {
     std::fputs(app.help().c_str(), stderr);
     return kCouldNotBeDone;
   }
-  const std::vector<std::string> names = CommandNames(app);
-  if (words[0].front() != '-' && std::find(names.begin(), names.end(), words[0]) == names.end()) {
-    return RefuseUnknownCommand(words[0], names);
-  }
+  if (RefusesUnknownCommand(app, words)) return kCouldNotBeDone;
   std::reverse(words.begin(), words.end());  // the order CLI11 takes a vector in
   try {
     app.parse(words);

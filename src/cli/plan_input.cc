@@ -463,8 +463,10 @@ absl::StatusOr<PlanInput> ReadPlanInput(ChunkReader& reader, const PlanInputOpti
     return settled;
   }
   if (input.pages() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        collector.lines(), ":1: no page in the file, only a header; there is nothing to plan"));
+    const char* const what = input.bad_lines.empty() ? "no page in the file, only a header"
+                                                     : "no page is left, every row was skipped";
+    return absl::InvalidArgumentError(
+        absl::StrCat(collector.lines(), ":1: ", what, "; there is nothing to plan"));
   }
   return input;
 }

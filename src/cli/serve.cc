@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -163,6 +164,8 @@ absl::Status Run(ServeOptions options) {
 }
 
 int Serve(const ServeOptions& options) {
+  (void)setenv("GRPC_VERBOSITY", "NONE",
+               0);  // what it would print is said by our messages, in one line
   const absl::Status done = options.routes ? PrintRoutes(options) : Run(options);
   if (done.ok()) return kDone;
   std::fprintf(stderr, "escalona serve: %s\n", std::string(done.message()).c_str());
@@ -180,8 +183,8 @@ void AddServe(CLI::App& app, int& status) {
       ->capture_default_str();
   serve
       ->add_option("--durability", options->durability,
-                   "When an association is on disk: sync (when acknowledged), interval (a second "
-                   "later), none (at a checkpoint)")
+                   "When what is acknowledged is on disk: sync (at once), interval (a second "
+                   "later), none (associations: at a checkpoint)")
       ->check(CLI::IsMember({"sync", "interval", "none"}))
       ->capture_default_str();
   serve->add_option("--assoc-memory", options->assoc_memory,

@@ -197,6 +197,10 @@ class ExitStatusAndMessages(InAFolder):
 
     def test_a_misspelt_subcommand_gets_a_suggestion(self):
         self.check(self.run_program("rnu", "a.txt"), 2, b"", b"escalona: 'rnu' is not a command; did you mean 'run'?\n")
+        self.check(self.run_program("client", "stat"), 2, b"",
+                   b"escalona client: 'stat' is not a command; did you mean 'stats'?\n")
+        self.check(self.run_program("help", "client", "gte"), 2, b"",
+                   b"escalona client: 'gte' is not a command; did you mean 'get'?\n")
         self.check(self.run_program("xyzzyxyzzy"), 2, b"",
                    b"escalona: 'xyzzyxyzzy' is not a command; `escalona --help` lists them\n")
 

@@ -168,6 +168,11 @@ class PlanTest(unittest.TestCase):
         self.assertIn("already given in line 2", err)
         self.plan("page,server,change_rate\n/,A,1\n/,B,1\n", "-c", "1/s")
 
+    def test_when_all_rows_are_skipped_the_message_says_so(self):
+        code, out, err = run("plan", "-", "-c", "1/day", "--skip-bad", stdin="url,change_rate\nhttp://a/,x\n")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("every row was skipped", err)
+
     def test_skip_bad_counts(self):
         text = "url,change_rate\nhttp://h/a,1\nhttp://h/b,x\n\nhttp://h/a,7\nhttp://h/c,1\n"
         code, out, err = run("plan", "-", "-c", "1/day", "--skip-bad", stdin=text)

@@ -17,6 +17,7 @@
 
 #include "escalona/allocation.h"
 #include "revisit/alias_table.h"
+#include "revisit/block_minima.h"
 #include "revisit/indexed_heap.h"
 #include "revisit/random_source.h"
 #include "revisit/run_queue.h"
@@ -385,6 +386,29 @@ TEST(IndexedHeap, AgreesWithASortedSet) {
   }
 }
 
+TEST(BlockMinima, AgreesWithAPlainArray) {
+  for (const size_t size : {1, 15, 16, 17, 255, 256, 257, 600}) {
+    BlockMinima minima;
+    std::vector<double> plain(size, BlockMinima::kNone);
+    RandomSource random(size);
+    for (int step = 0; step < 4000; ++step) {
+      const size_t i = random.Next() % size;
+      if (random.Next() % 4 == 0) {
+        minima.Remove(i);
+        plain[i] = BlockMinima::kNone;
+      } else {
+        plain[i] = std::floor(random.Unit() * 50) - 25;  // with equals
+        minima.Set(i, plain[i]);
+        ASSERT_EQ(minima[i], plain[i]);
+      }
+      const auto least = std::min_element(plain.begin(), plain.end());
+      ASSERT_EQ(minima.Least(), *least);
+      if (*least == BlockMinima::kNone) continue;
+      ASSERT_EQ(minima.IndexOfLeast(), static_cast<size_t>(least - plain.begin()));
+    }
+  }
+}
+
 TEST(RunQueue, AgreesWithASortedSet) {
   std::mt19937_64 random(11);
   RunQueue queue;
@@ -398,9 +422,16 @@ TEST(RunQueue, AgreesWithASortedSet) {
       queue.Push({key, next, 0});
       sorted.insert({key, next++});
     } else {
-      ASSERT_EQ(queue.Front().id, sorted.begin()->second);
-      queue.Pop();
+      const uint32_t id = sorted.begin()->second;
+      ASSERT_EQ(queue.Front().id, id);
       sorted.erase(sorted.begin());
+      if (random() % 3 == 0) {
+        const double key = i - static_cast<double>(random() % 2 * (random() % 5000));
+        queue.Renew(key);
+        sorted.insert({key, id});
+      } else {
+        queue.Pop();
+      }
     }
     if (i % 7000 == 6999) {
       queue.Filter([](const RunQueue::Entry& entry) { return entry.id % 3 != 0; });

@@ -139,6 +139,14 @@ absl::Status PrintRoutes(const ServeOptions& options) {
   return absl::OkStatus();
 }
 
+// Says what is wrong with the options, before anything is made.
+absl::Status CheckOptions(const ServeOptions& options) {
+  const SystemClock clock;
+  server::Router router;
+  server::ServiceList services;
+  return AddServices(options, "", "", clock, router, services);
+}
+
 absl::Status Run(ServeOptions options) {
   const sigset_t signals = EndingSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -147,6 +155,7 @@ absl::Status Run(ServeOptions options) {
       !status.ok()) {
     return status;
   }
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   spdlog::info("escalona {} (commit {}), data in {}", kVersion, kCommit, options.data);
   const auto data = store::DataDirectory::Open(options.data);
   if (!data.ok()) return data.status();

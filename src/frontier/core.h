@@ -15,6 +15,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/fair_mutex.h"
 #include "escalona/frontier.h"
 #include "frontier/agenda.h"
 #include "frontier/known_urls.h"
@@ -110,7 +111,7 @@ class Core final : public Frontier {
     }
   };
   struct Stripe {
-    std::mutex mutex;
+    FairMutex mutex;
     absl::flat_hash_set<Queue*, NameHash, NameEqual> queues;
   };
   using StripeSet = std::bitset<kStripes>;

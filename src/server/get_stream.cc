@@ -44,6 +44,7 @@ GetStream::GetStream(Frontier& frontier, Metrics& metrics, WorkerPool& workers,
   with_lease_ = WantsLeases(*context);
   request_ = RequestOf(params);
   queues_left_ = params.max_queues() == 0 ? UINT64_MAX : params.max_queues();
+  StartSendInitialMetadata();  // now: a write that carries the headers waits until they have left
   workers_.Post([this] { Start(); });
 }
 
@@ -96,11 +97,8 @@ void GetStream::Round() {
 
 void GetStream::Write() {
   const grpc::ByteBuffer& url = urls_[written_++];
-  // The first write carries the headers, and is not done before those have left.
-  grpc::WriteOptions options;
-  if (std::exchange(headers_sent_, true)) options.set_buffer_hint();
   if (written_ < urls_.size()) {
-    StartWrite(&url, options);
+    StartWrite(&url, grpc::WriteOptions().set_buffer_hint());
   } else if (more_) {
     StartWrite(&url);
   } else {

@@ -49,7 +49,7 @@ class PutWriter {
   void Submit(PutUnit* unit);
 
  private:
-  static constexpr size_t kRound = 512;  // items
+  static constexpr size_t kRound = 256;  // items
 
   void Run();
   void PutAll(std::span<PutUnit* const> units);

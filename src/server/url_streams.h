@@ -50,7 +50,6 @@ class GetStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   uint64_t queues_left_ = 0;
   std::vector<grpc::ByteBuffer> urls_;  // of this round
   size_t written_ = 0;
-  bool headers_sent_ = false;
   bool more_ = false;  // rounds
   std::atomic<bool> cancelled_ = false;
 };

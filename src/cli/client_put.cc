@@ -11,6 +11,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/item_line.h"
+#include "cli/number_option.h"
 #include "cli/progress.h"
 
 namespace escalona::cli {
@@ -254,7 +255,7 @@ void AddPutCommand(CLI::App& client, const char* name, const char* help,
       "is standard input");
   AddCrawl(put, options->crawl);
   put->add_option("-w,--in-flight", options->in_flight, "URLs sent and not yet acknowledged")
-      ->check(CLI::PositiveNumber)
+      ->check(Between(1))
       ->capture_default_str();
   put->add_option("-b,--batch", options->batch,
                   "Send discovered URLs so many at a time: much faster, needs release 2.6");

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/chunk_reader.h"
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "cli/output_file.h"
 #include "cli/plan_input.h"
 #include "cli/plan_output.h"
@@ -246,7 +247,7 @@ void AddPlan(CLI::App& app, int& status) {
       ->capture_default_str();
   plan->add_option("--threads", options->threads,
                    "Threads; 0 is one per core. The plan is the same for any number")
-      ->check(CLI::Range(0, 1024))
+      ->check(Between(0, 1024))
       ->capture_default_str();
   plan->footer(
       "Columns, by name in the first line, in any order:\n"

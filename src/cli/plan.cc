@@ -59,14 +59,13 @@ int RefuseFile(const std::string& file, const absl::Status& status) {
 
 absl::StatusOr<Limits> ParseLimits(const PlanOptions& options) {
   Limits limits;
-  limits.capacity_share = options.capacity.ends_with('%');
-  absl::StatusOr<double> capacity =
-      limits.capacity_share ? ParsePercent(options.capacity) : ParseRate(options.capacity);
+  const absl::StatusOr<Capacity> capacity = ParseCapacity(options.capacity);
   if (!capacity.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--capacity ", std::string(capacity.status().message())));
   }
-  limits.capacity = limits.capacity_share ? *capacity : *capacity * kSecondsPerDay;
+  limits.capacity_share = capacity->share;
+  limits.capacity = capacity->share ? capacity->amount : capacity->amount * kSecondsPerDay;
   if (options.politeness.empty()) return limits;
   absl::StatusOr<double> politeness = ParseDuration(options.politeness);
   if (!politeness.ok()) {

@@ -185,7 +185,8 @@ class PlanTest(unittest.TestCase):
 
     def test_bad_flags_are_named(self):
         pages = "url,change_rate\nhttp://h/a,1\n"
-        for args, what in ((("-c", "5"), "--capacity '5'"), (("-c", "-1/s"), "--capacity"), (("-c", "1/s", "-p", "30"), "--politeness '30'"),
+        for args, what in ((("-c", "5"), "--capacity '5' is not a rate or a share; write one such as 3/s, 20/h, 1e6/day or 10%"),
+                           (("-c", "-1/s"), "--capacity"), (("-c", "1/s", "-p", "30"), "--politeness '30'"),
                            (("-c", "nan/s"), "--capacity"), (("-c", "10%"), "politeness"), (("-c", "1/s", "-a", "best"), "best"), ((), "--capacity")):
             self.assertIn(what, self.refuse(pages, *args))
         self.assertIn("lo", self.refuse("url,change_rate,lo\nhttp://h/a,1,5\n", "-c", "100/s", "-p", "1d"))

@@ -95,7 +95,7 @@ class SimulateTest(unittest.TestCase):
 
     def test_bad_options_are_named(self):
         self.refused("--policy", "merge,best", says="--policy 'best'")
-        self.refused("--capacity", "10", says="--capacity '10'")
+        self.refused("--capacity", "10", says="--capacity '10' is not a rate or a share; write one such as 3/s, 20/h, 1e6/day or 10%")
         self.refused("--capacity", "0%", says="--capacity '0%' must be above 0")
         self.refused("--capacity", "-5%", says="--capacity")
         self.refused("--capacity", "nan/s", says="--capacity")

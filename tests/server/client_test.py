@@ -23,7 +23,7 @@ class ClientTest(WireTest):
 
     def test_put_get_and_look(self):
         self.client("put", "-", text="# seeds\nhttp://a.com/1\n\n  http://b.com/1\r\nhttp://a.com/1\n")
-        self.assertIn("2 OK, 1 SKIPPED, 0 FAIL", self.error)
+        self.assertIn("2 OK, 1 SKIPPED, 0 FAIL, 0 BAD", self.error)
         self.assertEqual(self.lines("queues"), ["a.com", "b.com"])
         self.assertEqual(self.lines("crawls"), ["DEFAULT"])
         self.assertEqual(self.lines("nodes"), [self.server.address])
@@ -51,7 +51,41 @@ class ClientTest(WireTest):
         self.client("put", "-", "--strict", text='http://a.com/\n{"known":\n{}\nhttp://b.com/\n', status=1)
         self.assertIn("-:2: no URLItem in JSON", self.error)
         self.assertIn('-:3: a URLItem must have "discovered" or "known"', self.error)
-        self.assertIn("2 OK", self.error)
+        self.assertIn("2 OK, 0 SKIPPED, 0 FAIL, 2 BAD", self.error)
+        self.client("put", "-", text="{\n")
+        self.assertIn("0 OK, 0 SKIPPED, 0 FAIL, 1 BAD", self.error)
+
+    def test_without_a_key_a_url_must_be_absolute(self):
+        meant = [("example.org/c", "https://example.org/c"), ("//Example.org", "https://example.org/"),
+                 ("www.a.com:8080?q", "https://www.a.com:8080/?q"), ("a.com/?to=http://b.com/", "https://a.com/?to=http://b.com/")]
+        unclear = ("words", "/path", "mailto:me@a.com", "9p://a.com/", "://a.com/", "a.com/" + "x" * 200)
+        meant += [(url, "one such as https://example.org/a, or a URLItem with a key") for url in unclear]
+        for url, right in meant:
+            for line in (url, json.dumps({"discovered": {"info": {"url": url}}})):
+                with self.subTest(line):
+                    self.client("put", "-", "--strict", text="http://known.com/\n" + line, status=1)
+                    self.assertIn(f"' is not an absolute URL; write {right}; not sent\n", self.error)
+                    self.assertTrue(self.error.startswith(f"-:2: '{url[:100]}"), self.error)
+                    self.assertIn(", 0 FAIL, 1 BAD", self.error)
+        self.client("put", "-", text="http:///x\n")
+        self.assertIn("-:1: 'http:///x' names no host; write one such as https://example.org/a", self.error)
+        self.assertEqual(self.lines("queues"), ["known.com"])
+
+    def test_any_scheme_will_do_and_with_a_key_any_url(self):
+        keyed = [{"discovered": {"info": {"url": url, "key": "k"}}} for url in ("example.org/c", "urn:isbn:1")]
+        self.client("put", "-", "--strict", text="ftp://x/\ngit+ssh://y.org/z\n" + "\n".join(map(json.dumps, keyed)))
+        self.assertIn("4 OK, 0 SKIPPED, 0 FAIL, 0 BAD", self.error)
+        self.assertEqual(self.lines("queues"), ["x", "y.org", "k"])
+
+    def test_a_file_that_cannot_be_read_does_not_cost_those_before_it(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("http://a.com/1\n")
+            file.flush()
+            self.client("put", file.name, "/no/such/file", status=2)
+        self.assertIn("/no/such/file: cannot be opened: No such file or directory; give the name of a file you may read, or - for",
+                      self.error)
+        self.assertIn("1 OK, 0 SKIPPED, 0 FAIL, 0 BAD", self.error)
+        self.assertEqual(self.client("count"), "1\n")
 
     def test_batches(self):
         urls = "".join(f"http://h{i % 7}.com/{i}\n" for i in range(1000))

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "cli/address.h"
+#include "cli/assoc_target.h"
 #include "cli/command.h"
 #include "cli/number_option.h"
 #include "server/http_client.h"
@@ -25,7 +26,7 @@ using server::HttpClient;
 using server::Method;
 
 struct LoadOptions {
-  std::string server = "127.0.0.1:8080";
+  std::string server = kHttpListener.usual;
   std::string space = "default";
   uint64_t associators = 1000;
   uint64_t keys = 100;
@@ -169,11 +170,11 @@ class Load {
 };
 
 int Bench(const LoadOptions& options) {
-  const auto address = ParseAddress(options.server);
+  const auto address = ParseAddress(options.server, kHttpListener);
   absl::Status done = address.status();
   if (address.ok()) done = Load(options, *address).Run();
   if (done.ok()) return kDone;
-  std::fprintf(stderr, "escalona bench assoc: %s\n", std::string(done.message()).c_str());
+  std::fprintf(stderr, "escalona bench assoc: %s\n", MessageOf(done).c_str());
   return kCouldNotBeDone;
 }
 

@@ -167,11 +167,27 @@ class ClientTest(WireTest):
         start = time.time()
         done = subprocess.run([ESCALONA, "client", "stats", "--server", "127.0.0.1:1"], capture_output=True, text=True, timeout=30)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("nobody answers at 127.0.0.1:1", done.stderr)
+        self.assertIn("nobody who speaks gRPC answers at 127.0.0.1:1; is the server running", done.stderr)
         self.assertLess(time.time() - start, 10)
         done = subprocess.run([ESCALONA, "client", "stats", "--server", "nonsense"], capture_output=True, text=True, timeout=30)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--server", done.stderr)
+        self.assertIn("--server: 'nonsense' is not HOST:PORT, such as 127.0.0.1:7071 or [::1]:7071", done.stderr)
+
+    def test_the_other_port(self):
+        def refused(*words):
+            done = subprocess.run([ESCALONA, *words], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            return done.stderr
+        error = refused("client", "stats", "--server", f"127.0.0.1:{self.server.http_port}")
+        self.assertIn("gRPC on 127.0.0.1:7071 unless its --grpc says otherwise; --server HOST:PORT names another", error)
+        for verb in (("assoc", "stats"), ("bench", "assoc")):
+            error = refused(*verb, "--server", self.server.address)
+            self.assertIn(f"({self.server.address})", error)
+            self.assertIn("HTTP on 127.0.0.1:8080 unless its --http says otherwise; --server HOST:PORT names another", error)
+        with tempfile.TemporaryDirectory() as folder:
+            for flag, port in (("--grpc", 7071), ("--http", 8080)):
+                error = refused("serve", "--data", folder, flag, "nonsense")
+                self.assertIn(f"{flag}: 'nonsense' is not HOST:PORT, such as 127.0.0.1:{port} or [::1]:{port}", error)
 
     def test_standard_output_that_is_full(self):
         self.client("put", "-", text="http://a.com/1\n")

@@ -189,6 +189,18 @@ class ClientTest(WireTest):
                 error = refused("serve", "--data", folder, flag, "nonsense")
                 self.assertIn(f"{flag}: 'nonsense' is not HOST:PORT, such as 127.0.0.1:{port} or [::1]:{port}", error)
 
+    def test_the_folder_of_a_running_server_is_not_checked(self):
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(folder)
+            for verb in ("check", "stats", "compact"):
+                done = subprocess.run([ESCALONA, "store", verb, folder], capture_output=True, text=True, timeout=30)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertEqual(done.stderr, f"escalona store: {folder}: a server, or another program, is using it; "
+                                 "stop that first, or ask the server: `escalona client stats`\n")
+            self.assertEqual(server.stop(), 0)
+            done = subprocess.run([ESCALONA, "store", "check", folder], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_standard_output_that_is_full(self):
         self.client("put", "-", text="http://a.com/1\n")
         with open("/dev/full", "w") as full:

@@ -201,6 +201,14 @@ class ClientTest(WireTest):
             done = subprocess.run([ESCALONA, "store", "check", folder], capture_output=True, text=True, timeout=30)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_scheduled_is_what_waits_and_what_is_leased(self):
+        self.client("put", "-", text="http://a.com/1\nhttp://a.com/2\nhttp://a.com/3\n")
+        self.client("get", "-l", "600s")
+        stats = dict(line.split() for line in self.lines("stats"))
+        states = {state: self.server.metrics()[f'frontier_urls{{state="{state}"}}'] for state in ("waiting", "leased", "completed")}
+        self.assertEqual(states, {"waiting": 2, "leased": 1, "completed": 0})
+        self.assertEqual((stats["scheduled"], stats["leased"]), ("3", "1"))
+
     def test_standard_output_that_is_full(self):
         self.client("put", "-", text="http://a.com/1\n")
         with open("/dev/full", "w") as full:

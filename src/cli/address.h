@@ -15,8 +15,20 @@ struct Address {
   uint16_t port = 0;
 };
 
-// InvalidArgument says what would be right.
-absl::StatusOr<Address> ParseAddress(std::string_view text);
+// One of the two addresses `serve` listens on.
+struct Listener {
+  const char* protocol;
+  const char* flag;   // that changes it
+  const char* usual;  // where it listens, and is looked for, unless told otherwise
+};
+inline constexpr Listener kHttpListener = {"HTTP", "--http", "127.0.0.1:8080"};
+inline constexpr Listener kGrpcListener = {"gRPC", "--grpc", "127.0.0.1:7071"};
+
+// InvalidArgument says what would be right, with the usual port.
+absl::StatusOr<Address> ParseAddress(std::string_view text, const Listener& listener);
+
+// What to look at when nobody who speaks its protocol answers.
+std::string WhereItListens(const Listener& listener);
 
 }  // namespace escalona::cli
 

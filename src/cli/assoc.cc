@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/address.h"
 #include "cli/assoc_target.h"
 #include "cli/command.h"
 #include "cli/input_file.h"
@@ -22,7 +24,7 @@ using server::ClientResponse;
 using server::Method;
 
 struct AssocOptions {
-  std::string server = "127.0.0.1:8080";
+  std::string server = kHttpListener.usual;
   std::string data;
   std::string space = "default";
   std::string key;
@@ -123,7 +125,9 @@ absl::Status ReportImport(const ClientResponse& response) {
 
 absl::Status Import(const AssocOptions& options, AssocTarget& target) {
   auto file = InputFile::Open(options.file);
-  if (!file.ok()) return file.status();
+  if (!file.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(options.file, ": ", file.status().message()));
+  }
   Progress progress("escalona assoc import: read", file->size());
   ClientRequest request;
   request.method = Method::kPost;
@@ -186,7 +190,7 @@ int Run(const char* name, Verb verb, const AssocOptions& options) {
   }
   if (done.ok()) return kDone;
   if (absl::IsOutOfRange(done)) return kFindings;  // said already, item by item
-  std::fprintf(stderr, "escalona assoc %s: %s\n", name, std::string(done.message()).c_str());
+  std::fprintf(stderr, "escalona assoc %s: %s\n", name, MessageOf(done).c_str());
   return kCouldNotBeDone;
 }
 

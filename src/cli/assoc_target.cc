@@ -136,7 +136,7 @@ absl::StatusOr<std::unique_ptr<AssocTarget>> OpenAssocTarget(const std::string& 
     std::string_view text = server;
     if (text.starts_with("http://")) text.remove_prefix(7);
     while (text.ends_with('/')) text.remove_suffix(1);
-    const auto address = ParseAddress(text);
+    const auto address = ParseAddress(text, kHttpListener);
     if (!address.ok()) {
       return absl::InvalidArgumentError("--server: " + std::string(address.status().message()));
     }
@@ -150,6 +150,12 @@ absl::StatusOr<std::unique_ptr<AssocTarget>> OpenAssocTarget(const std::string& 
   auto target = std::make_unique<DataTarget>(*std::move(directory));
   if (absl::Status status = target->Start(); !status.ok()) return status;
   return target;
+}
+
+std::string MessageOf(const absl::Status& error) {
+  std::string message(error.message());
+  if (absl::IsUnavailable(error)) message += "; " + WhereItListens(kHttpListener);
+  return message;
 }
 
 }  // namespace escalona::cli

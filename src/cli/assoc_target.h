@@ -31,6 +31,9 @@ class AssocTarget {
 absl::StatusOr<std::unique_ptr<AssocTarget>> OpenAssocTarget(const std::string& server,
                                                              const std::string& data);
 
+// What to tell of an error: where nobody answered, also where a server listens.
+std::string MessageOf(const absl::Status& error);
+
 }  // namespace escalona::cli
 
 #endif  // ESCALONA_CLI_ASSOC_TARGET_H_

@@ -12,7 +12,9 @@
 
 #include "absl/status/status.h"
 #include "cli/address.h"
+#include "cli/assoc_target.h"
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "server/http_client.h"
 
 namespace escalona::cli {
@@ -24,7 +26,7 @@ using server::HttpClient;
 using server::Method;
 
 struct LoadOptions {
-  std::string server = "127.0.0.1:8080";
+  std::string server = kHttpListener.usual;
   std::string space = "default";
   uint64_t associators = 1000;
   uint64_t keys = 100;
@@ -168,11 +170,11 @@ class Load {
 };
 
 int Bench(const LoadOptions& options) {
-  const auto address = ParseAddress(options.server);
+  const auto address = ParseAddress(options.server, kHttpListener);
   absl::Status done = address.status();
   if (address.ok()) done = Load(options, *address).Run();
   if (done.ok()) return kDone;
-  std::fprintf(stderr, "escalona bench assoc: %s\n", std::string(done.message()).c_str());
+  std::fprintf(stderr, "escalona bench assoc: %s\n", MessageOf(done).c_str());
   return kCouldNotBeDone;
 }
 
@@ -184,7 +186,7 @@ void AddBench(CLI::App& app, int& status) {
   CLI::App* assoc = bench->add_subcommand(
       "assoc", "Count associators x keys x repetitions associations, then read lists");
   auto options = std::make_shared<LoadOptions>();
-  const CLI::Range positive(1., 1e9);
+  const CLI::Validator positive = Between(1, 1e9);
   assoc->add_option("--server", options->server, "HOST:PORT of the server")->capture_default_str();
   assoc->add_option("--namespace", options->space, "Namespace, which must be there")
       ->capture_default_str();
@@ -198,10 +200,10 @@ void AddBench(CLI::App& app, int& status) {
       ->check(positive)
       ->capture_default_str();
   assoc->add_option("--batch", options->batch, "Associations per request; 1: the single form")
-      ->check(CLI::Range(1., 1e5))
+      ->check(Between(1, 1e5))
       ->capture_default_str();
   assoc->add_option("--connections", options->connections, "Connections at the same time")
-      ->check(CLI::Range(1., 1000.))
+      ->check(Between(1, 1000))
       ->capture_default_str();
   assoc->add_option("--reads", options->reads, "Lists to read afterwards")->capture_default_str();
   assoc->add_option("-k", options->k, "Entries of a list to read")->capture_default_str();

@@ -20,8 +20,8 @@ namespace {
 constexpr size_t kCompressedBuffer = size_t{256} << 10;
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 
-absl::Status SystemError(std::string_view what) {
-  return absl::UnavailableError(absl::StrCat(std::string(what), ": ", std::strerror(errno)));
+absl::Status SystemError(const char* what, const char* advice = "") {
+  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno), advice));
 }
 
 }  // namespace
@@ -29,10 +29,14 @@ absl::Status SystemError(std::string_view what) {
 absl::StatusOr<ChunkReader> ChunkReader::Open(const std::string& path) {
   ChunkReader reader;
   reader.fd_ = path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (reader.fd_ < 0) return SystemError("cannot be opened");
+  if (reader.fd_ < 0) {
+    return SystemError("cannot be opened",
+                       "; give the name of a file you may read, or - for standard input");
+  }
   struct stat info {};
   if (fstat(reader.fd_, &info) != 0) return SystemError("cannot be read");
-  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError("is a folder, not a file");
+  if (S_ISDIR(info.st_mode))
+    return absl::InvalidArgumentError("is a folder; give the name of a file in it");
   if (!S_ISREG(info.st_mode) || lseek(reader.fd_, 0, SEEK_CUR) != 0) {
     if (absl::Status status = reader.Spool(); !status.ok()) return status;
   } else {

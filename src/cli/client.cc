@@ -36,7 +36,7 @@ void Tell(std::string_view command, const std::string& message) {
 }  // namespace
 
 std::unique_ptr<Client> Client::Connect(const ClientFlags& flags, std::string_view command) {
-  const absl::StatusOr<Address> address = ParseAddress(flags.server);
+  const absl::StatusOr<Address> address = ParseAddress(flags.server, kGrpcListener);
   if (!address.ok()) {
     Tell(command, absl::StrCat("--server: ", address.status().message()));
     return nullptr;
@@ -56,9 +56,8 @@ std::unique_ptr<Client> Client::Connect(const ClientFlags& flags, std::string_vi
                         std::chrono::milliseconds(static_cast<int64_t>(*wait * 1e3));
   if (!Reach(*client->channel_, patience)) {
     Tell(command,
-         absl::StrCat("nobody answers at ", flags.server,
-                      "; is the server running (`escalona serve`)? --server HOST:PORT "
-                      "names another, by its gRPC port; --wait 10s waits for one that starts"));
+         absl::StrCat("nobody who speaks gRPC answers at ", flags.server, "; ",
+                      WhereItListens(kGrpcListener), "; --wait 10s waits for one that starts"));
     return nullptr;
   }
   client->frontier_ = urlfrontier::URLFrontier::NewStub(client->channel_);

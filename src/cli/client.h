@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/address.h"
 #include "server/admin.grpc.pb.h"
 #include "server/urlfrontier.grpc.pb.h"
 
@@ -16,7 +17,7 @@ namespace escalona::cli {
 
 // Of all commands; filled in by the command line.
 struct ClientFlags {
-  std::string server = "127.0.0.1:7071";
+  std::string server = kGrpcListener.usual;
   std::string wait = "0s";
 };
 

@@ -1,4 +1,5 @@
 // `escalona client put` and `load`: files of URLs into a server.
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/item_line.h"
+#include "cli/number_option.h"
 #include "cli/progress.h"
 
 namespace escalona::cli {
@@ -135,10 +137,11 @@ class Putter {
   }
 
   int Run() {
+    int status = kDone;
     for (const std::string& file : options_.files) {
-      if (const int status = PutFile(file); status != kDone) return status;
+      if (status = PutFile(file); status != kDone) break;
     }
-    return End();
+    return std::max(status, End());  // also of a file that cannot be read, what was sent counts
   }
 
  private:
@@ -158,8 +161,7 @@ class Putter {
       if (chunk.empty()) return kDone;
       progress.Update(source->position(), absl::StrCat(Total().ok, " OK"));
       if (!PutChunk(file, chunk, line, progress)) {
-        progress.Clear();
-        return End();  // tells what broke
+        return kCouldNotBeDone;  // End() tells what broke
       }
     }
   }
@@ -175,7 +177,7 @@ class Putter {
       if (!parsed.ok()) {
         progress.Clear();
         ++bad_lines_;
-        std::fprintf(stderr, "%s:%llu: %s; skipped\n", file.c_str(),
+        std::fprintf(stderr, "%s:%llu: %s; not sent\n", file.c_str(),
                      static_cast<unsigned long long>(line),
                      std::string(parsed.status().message()).c_str());
       } else if (*parsed && !PutItem()) {
@@ -223,11 +225,11 @@ class Putter {
     if (const grpc::Status urls = urls_.Finish(); status.ok()) status = urls;
     const Counts total = Total();
     const uint64_t lost = urls_.unacknowledged() + (batches_ ? batches_->unacknowledged() : 0);
-    std::fprintf(stderr, "%llu OK, %llu SKIPPED, %llu FAIL%s\n",
-                 static_cast<unsigned long long>(total.ok),
-                 static_cast<unsigned long long>(total.skipped),
-                 static_cast<unsigned long long>(total.failed),
-                 lost > 0 ? absl::StrCat(", ", lost, " messages not acknowledged").c_str() : "");
+    std::fprintf(
+        stderr, "%llu OK, %llu SKIPPED, %llu FAIL, %llu BAD%s\n",
+        static_cast<unsigned long long>(total.ok), static_cast<unsigned long long>(total.skipped),
+        static_cast<unsigned long long>(total.failed), static_cast<unsigned long long>(bad_lines_),
+        lost > 0 ? absl::StrCat(", ", lost, " messages not acknowledged").c_str() : "");
     if (!status.ok()) return client_.Fail(status);
     if (total.failed > 0)
       return client_.Fail("the server could not store everything; put it again");
@@ -254,11 +256,14 @@ void AddPutCommand(CLI::App& client, const char* name, const char* help,
       "is standard input");
   AddCrawl(put, options->crawl);
   put->add_option("-w,--in-flight", options->in_flight, "URLs sent and not yet acknowledged")
-      ->check(CLI::PositiveNumber)
+      ->check(Between(1))
       ->capture_default_str();
   put->add_option("-b,--batch", options->batch,
                   "Send discovered URLs so many at a time: much faster, needs release 2.6");
-  put->add_flag("--strict", options->strict, "Exit with 1 when a line was skipped");
+  put->add_flag("--strict", options->strict, "Exit with 1 when a line was bad");
+  put->footer(
+      "The last line counts URLs: OK stored, SKIPPED not taken (known already, mostly), "
+      "FAIL not stored;\nand lines: BAD, named above it and not sent.");
   OnCommand(put, flags, status,
             [options](Client& server) { return Putter(server, *options).Run(); });
 }

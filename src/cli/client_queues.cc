@@ -24,6 +24,7 @@ void AddStats(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& 
   AddCrawl(stats, names->crawl);
   stats->add_option("-k,--key", names->key, "Only of this queue");
   stats->add_flag("--json", names->json, "As JSON");
+  stats->footer("Leased URLs are scheduled ones too: those that wait are scheduled less leased.");
   OnCommand(stats, flags, status, [names](Client& server) -> int {
     urlfrontier::QueueWithinCrawlParams params;
     params.set_key(names->key);

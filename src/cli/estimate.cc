@@ -14,6 +14,7 @@
 #include "cli/chunk_reader.h"
 #include "cli/command.h"
 #include "cli/csv.h"
+#include "cli/number_option.h"
 #include "cli/output_file.h"
 #include "cli/plan_input.h"
 #include "cli/progress.h"
@@ -337,7 +338,7 @@ void AddEstimate(CLI::App& app, int& status) {
   estimate
       ->add_option("--credible", options->credible,
                    "Probability of the interval rate_low to rate_high")
-      ->check(CLI::Range(0.01, 0.9999))
+      ->check(Between(0.01, 0.9999))
       ->capture_default_str();
   estimate->add_flag("--skip-bad", options->skip_bad,
                      "Skip bad rows and tell of them, instead of failing");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 
@@ -154,21 +155,20 @@ int Gen(const GenOptions& options) {
 void AddGen(CLI::App& app, int& status) {
   CLI::App* gen = app.add_subcommand("gen", "Make a command file for experiments");
   auto options = std::make_shared<GenOptions>();
-  const CLI::Range count(0.0, 1e9);
   gen->add_option("-s,--hosts", options->hosts, "Number of hosts")
-      ->check(CLI::Range(0.0, 1e10))
+      ->check(Between(0, 1e10))
       ->capture_default_str();
   gen->add_option("-u,--urls", options->urls_mean, "URLs per host: mean")
-      ->check(count)
+      ->check(Between(0, 1e9))
       ->capture_default_str();
   gen->add_option("-v,--urls-variance", options->urls_variance, "URLs per host: variance")
-      ->check(CLI::NonNegativeNumber)
+      ->check(Between(0))
       ->capture_default_str();
   gen->add_option("-p,--depth", options->depth_mean, "Depth of a URL: mean")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(Between(0, 1e6))
       ->capture_default_str();
   gen->add_option("-q,--depth-variance", options->depth_variance, "Depth of a URL: variance")
-      ->check(CLI::NonNegativeNumber)
+      ->check(Between(0))
       ->capture_default_str();
   gen->add_option("--seed", options->seed, "Same seed, same bytes")->capture_default_str();
   gen->add_option("-o,--output", options->output, "Where the file goes; - is standard output")

@@ -12,7 +12,8 @@ namespace escalona::cli {
 
 // False for a line that holds nothing: blank, or a comment that starts with '#'. A line that starts
 // with '{' is a URLItem in the JSON of protobuf, anything else a discovered URL; blanks around it
-// do not count. An item without a crawl gets `crawl`. InvalidArgument says what is wrong.
+// do not count. An item without a key must have a URL with a scheme, any one, and a host. An item
+// without a crawl gets `crawl`. InvalidArgument says what is wrong.
 absl::StatusOr<bool> ParseItemLine(std::string_view line, const std::string& crawl,
                                    urlfrontier::URLItem& item);
 

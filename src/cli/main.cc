@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "cli/suggest.h"
 #include "cli/version.h"
 
@@ -67,6 +68,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Escalona: a crawl frontier. It decides which URL is fetched next.", "escalona");
   int status = kDone;
   for (AddCommand add : kCommands) add(app, status);
+  RefuseWhatIsNoNumber(app);
   app.require_subcommand(0, 1);
   const std::string version =
       std::string("escalona ") + kVersion + " (commit " + kCommit + ", " + kCompiler + ")";

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/chunk_reader.h"
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "cli/output_file.h"
 #include "cli/plan_input.h"
 #include "cli/plan_output.h"
@@ -58,14 +59,13 @@ int RefuseFile(const std::string& file, const absl::Status& status) {
 
 absl::StatusOr<Limits> ParseLimits(const PlanOptions& options) {
   Limits limits;
-  limits.capacity_share = options.capacity.ends_with('%');
-  absl::StatusOr<double> capacity =
-      limits.capacity_share ? ParsePercent(options.capacity) : ParseRate(options.capacity);
+  const absl::StatusOr<Capacity> capacity = ParseCapacity(options.capacity);
   if (!capacity.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--capacity ", std::string(capacity.status().message())));
   }
-  limits.capacity = limits.capacity_share ? *capacity : *capacity * kSecondsPerDay;
+  limits.capacity_share = capacity->share;
+  limits.capacity = capacity->share ? capacity->amount : capacity->amount * kSecondsPerDay;
   if (options.politeness.empty()) return limits;
   absl::StatusOr<double> politeness = ParseDuration(options.politeness);
   if (!politeness.ok()) {
@@ -246,7 +246,7 @@ void AddPlan(CLI::App& app, int& status) {
       ->capture_default_str();
   plan->add_option("--threads", options->threads,
                    "Threads; 0 is one per core. The plan is the same for any number")
-      ->check(CLI::Range(0, 1024))
+      ->check(Between(0, 1024))
       ->capture_default_str();
   plan->footer(
       "Columns, by name in the first line, in any order:\n"

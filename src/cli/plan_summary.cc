@@ -105,6 +105,16 @@ std::string CountLine(const char* name, size_t value) {
   return text;
 }
 
+std::string PolitenessLine(const PlanSummary& s) {
+  if (s.unlimited_servers == 0) return Line("politeness allows", s.politeness_limit, " per day");
+  std::string text = "politeness                         none";
+  if (s.unlimited_servers < s.servers) {
+    text += " on " + std::to_string(s.unlimited_servers) + " of " + std::to_string(s.servers) +
+            " servers";
+  }
+  return text + "; --politeness 30s would set one\n";
+}
+
 }  // namespace
 
 std::vector<std::string> KindNames() {
@@ -132,7 +142,10 @@ absl::StatusOr<PlanSummary> Summarise(const PlanInput& input, const revisit::Pro
   summary.bad_rows = input.bad_lines.size();
   summary.total_weight = plan.total_weight;
   summary.capacity = problem.capacity;
-  for (const double interval : problem.min_interval) summary.politeness_limit += 1 / interval;
+  for (const double interval : problem.min_interval) {
+    summary.politeness_limit += 1 / interval;
+    summary.unlimited_servers += interval > 0 ? 0 : 1;
+  }
   summary.total_rate = plan.total_rate;
   for (size_t i = 0; i < input.pages(); ++i) {
     const bool changes = problem.change_rate.empty() || problem.change_rate[i] > 0;
@@ -181,6 +194,7 @@ std::string SummaryJson(const PlanSummary& s) {
   json["total_weight"] = s.total_weight;
   json["capacity_per_day"] = Number(s.capacity);
   json["politeness_limit_per_day"] = Number(s.politeness_limit);
+  json["servers_without_politeness"] = s.unlimited_servers;
   json["total_frequency_per_day"] = s.total_rate;
   json["pages_never_visited"] = s.never_visited;
   json["price"] = Number(s.price);
@@ -207,7 +221,7 @@ std::string SummaryText(const PlanSummary& s) {
   if (s.bad_rows > 0) text += CountLine("bad rows skipped", s.bad_rows);
   text += CountLine("pages that change, never visited", s.never_visited);
   text += Line("capacity", s.capacity, " per day");
-  text += Line("politeness allows", s.politeness_limit, " per day");
+  text += PolitenessLine(s);
   text += Line("planned", s.total_rate, " per day");
   text += Line("price of capacity", s.price);
   text += CountLine("saturated servers", s.saturated_servers);

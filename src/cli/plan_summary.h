@@ -25,9 +25,10 @@ struct PlanSummary {
   size_t bad_rows = 0;
   double total_weight = 0;
   double capacity = 0;
-  double politeness_limit = 0;  // sum of 1/P over servers; infinite when one has none
-  double total_rate = 0;        // requests planned, times their cost
-  size_t never_visited = 0;     // pages that change and are never visited
+  double politeness_limit = 0;   // sum of 1/P over servers; infinite when one has none
+  size_t unlimited_servers = 0;  // those that have none
+  double total_rate = 0;         // requests planned, times their cost
+  size_t never_visited = 0;      // pages that change and are never visited
   double price = 0;
   size_t saturated_servers = 0;
   double server_price_median = 0;  // of saturated servers

@@ -32,7 +32,7 @@ namespace {
 
 struct ServeOptions {
   std::string data = "./escalona-data";
-  std::string http = "127.0.0.1:8080";
+  std::string http = kHttpListener.usual;
   std::string durability = "interval";
   std::string assoc_memory;
   FrontierFlags frontier;
@@ -85,7 +85,7 @@ absl::Status AddAssociations(const ServeOptions& options, const std::string& fol
 
 absl::Status AddHttp(const ServeOptions& options, server::Router& router,
                      server::ServiceList& services) {
-  const auto address = ParseAddress(options.http);
+  const auto address = ParseAddress(options.http, kHttpListener);
   if (!address.ok()) {
     return absl::InvalidArgumentError("--http: " + std::string(address.status().message()));
   }

@@ -162,7 +162,7 @@ absl::StatusOr<FrontierOptions> FrontierOptionsOf(const FrontierFlags& flags,
 
 absl::StatusOr<server::GrpcOptions> GrpcOptionsOf(const FrontierFlags& flags) {
   server::GrpcOptions options;
-  const absl::StatusOr<Address> address = ParseAddress(flags.grpc);
+  const absl::StatusOr<Address> address = ParseAddress(flags.grpc, kGrpcListener);
   if (!address.ok()) return Wrong("--grpc:", address.status());
   options.address = flags.grpc;
   options.node = flags.node;

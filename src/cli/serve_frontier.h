@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/address.h"
 #include "escalona/frontier.h"
 #include "server/grpc_server.h"
 
@@ -15,7 +16,7 @@ namespace escalona::cli {
 
 // As the user wrote them.
 struct FrontierFlags {
-  std::string grpc = "127.0.0.1:7071";
+  std::string grpc = kGrpcListener.usual;
   std::string node;
   std::string store = "rocksdb";
   std::string memory = "1GiB";

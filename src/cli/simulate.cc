@@ -90,18 +90,16 @@ class RunProgress {
 };
 
 // A share of the greatest rate, or a rate; per day.
-absl::StatusOr<double> ParseCapacity(const std::string& text, double maximum) {
-  const bool share = !text.empty() && text.back() == '%';
-  absl::StatusOr<double> value = share ? ParsePercent(text) : ParseRate(text);
-  if (!value.ok()) {
+absl::StatusOr<double> CapacityPerDay(const std::string& text, double maximum) {
+  const absl::StatusOr<Capacity> capacity = ParseCapacity(text);
+  if (!capacity.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--capacity '", text, "': ", std::string(value.status().message()),
-                     "; a share such as 10% or a rate such as 100/s is right"));
+        absl::StrCat("--capacity ", std::string(capacity.status().message())));
   }
-  if (!(*value > 0)) {
+  if (!(capacity->amount > 0)) {
     return absl::InvalidArgumentError(absl::StrCat("--capacity '", text, "' must be above 0"));
   }
-  return share ? *value * maximum : *value * kSecondsPerDay;
+  return capacity->amount * (capacity->share ? maximum : kSecondsPerDay);
 }
 
 absl::StatusOr<std::vector<revisit::PolicyKind>> ParsePolicies(
@@ -268,7 +266,7 @@ absl::Status RunSimulate(const SimulateOptions& options) {
   if (!policies.ok()) return policies.status();
   // Before the population, which may take a while to read.
   for (const std::string& text : options.capacity) {
-    if (absl::StatusOr<double> rate = ParseCapacity(text, 1); !rate.ok()) return rate.status();
+    if (absl::StatusOr<double> rate = CapacityPerDay(text, 1); !rate.ok()) return rate.status();
   }
   if (!options.report.empty()) {
     if (absl::Status s = CheckPlotter(); !s.ok()) return s;
@@ -287,7 +285,7 @@ absl::Status RunSimulate(const SimulateOptions& options) {
   for (const std::string& text : options.capacity) {
     SimulatedCapacity& capacity = report.capacities.emplace_back();
     capacity.name = text;
-    capacity.rate = *ParseCapacity(text, population->MaximumRate());
+    capacity.rate = *CapacityPerDay(text, population->MaximumRate());
     if (absl::Status s = SimulateCapacity(*population, *policies, how, progress, report, capacity);
         !s.ok()) {
       return s;

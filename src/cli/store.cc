@@ -35,7 +35,13 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenExisting(const std::string& fo
         "no frontier is kept here; give the folder of `serve --data`, or "
         "the one a library opened");
   }
-  return store::OpenRocksStore(path, {.compress = true, .create = false});
+  auto opened = store::OpenRocksStore(path, {.compress = true, .create = false});
+  if (absl::IsFailedPrecondition(opened.status())) {
+    return absl::FailedPreconditionError(
+        "a server, or another program, is using it; stop that first, or ask the server: "
+        "`escalona client stats`");
+  }
+  return opened;
 }
 
 void Print(const frontier::StoreCounts& counts) {

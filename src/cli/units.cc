@@ -42,6 +42,7 @@ constexpr Unit kRatePerDay[] = {
 constexpr Unit kBytes[] = {{"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
                            {"TiB", 0x1p40}, {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},
                            {"GB", 1e9},     {"TB", 1e12}};
+constexpr Unit kPercent[] = {{"%", 0.01}};
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -107,9 +108,13 @@ absl::StatusOr<double> ParseDuration(std::string_view text) {
                "a duration; write one such as 30s, 5min, 2h or 1.5d");
 }
 
-absl::StatusOr<double> ParseRate(std::string_view text) {
-  return Parse(text, kRatePerSecond, false,
-               "a rate; write one such as 100/s, 5/min, 20/h or 1e6/day");
+absl::StatusOr<Capacity> ParseCapacity(std::string_view text) {
+  const bool share = Trim(text).ends_with('%');
+  const absl::StatusOr<double> amount =
+      Parse(text, share ? std::span<const Unit>(kPercent) : kRatePerSecond, false,
+            "a rate or a share; write one such as 3/s, 20/h, 1e6/day or 10%");
+  if (!amount.ok()) return amount.status();
+  return Capacity{*amount, share};
 }
 
 absl::StatusOr<double> ParseDays(std::string_view text) {
@@ -126,11 +131,6 @@ absl::StatusOr<double> ParsePerDay(std::string_view text) {
 
 absl::StatusOr<double> ParseNumber(std::string_view text) {
   return Parse(text, {}, true, "a number; write one such as 3, 0.25 or 1e-3");
-}
-
-absl::StatusOr<double> ParsePercent(std::string_view text) {
-  constexpr Unit kPercent[] = {{"%", 0.01}};
-  return Parse(text, kPercent, false, "a percentage; write one such as 10%");
 }
 
 absl::StatusOr<uint64_t> ParseSize(std::string_view text) {

@@ -18,18 +18,20 @@ inline constexpr double kSecondsPerDay = 86400;
 // "30s", "5min", "1.5h", "2e-3d", "250ms"; in seconds. A unit is required, except for 0.
 absl::StatusOr<double> ParseDuration(std::string_view text);
 
-// "100/s", "5/min", "20/h", "1e6/day"; per second. A unit is required, except for 0.
-absl::StatusOr<double> ParseRate(std::string_view text);
+// "100/s", "5/min", "20/h", "1e6/day"; or "10%", a share of the greatest there is. A unit is
+// required, except for 0.
+struct Capacity {
+  double amount = 0;   // per second, or a fraction
+  bool share = false;  // of the greatest
+};
+absl::StatusOr<Capacity> ParseCapacity(std::string_view text);
 
-// The same in files, where the day is the unit of a bare number: in days, and per day.
+// Durations and rates in files, where the day is the unit of a bare number: in days, and per day.
 absl::StatusOr<double> ParseDays(std::string_view text);
 absl::StatusOr<double> ParsePerDay(std::string_view text);
 
 // A number without a unit.
 absl::StatusOr<double> ParseNumber(std::string_view text);
-
-// "10%", "0.5%"; as a fraction.
-absl::StatusOr<double> ParsePercent(std::string_view text);
 
 // "4096", "64KiB", "1GiB", "500MB"; in bytes.
 absl::StatusOr<uint64_t> ParseSize(std::string_view text);

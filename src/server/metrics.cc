@@ -24,7 +24,7 @@ Metrics::Metrics()
                       .Register(registry_)),
       urls_(prometheus::BuildGauge()
                 .Name("frontier_urls")
-                .Help("Known URLs by state; leased ones are not counted as scheduled")
+                .Help("Known URLs by state; those waiting and those leased are scheduled")
                 .Register(registry_)),
       get_calls(Count(registry_, "frontier_getURLs_calls_total", "Calls of GetURLs")),
       get_urls(Count(registry_, "frontier_getURLs_total", "URLs handed out")),
@@ -49,7 +49,7 @@ Metrics::Metrics()
       crawls_(Gauge(registry_, "frontier_crawls", "Crawls that have a queue")),
       queues_(Gauge(registry_, "frontier_queues", "Queues")),
       active_queues_(Gauge(registry_, "frontier_active_queues", "Queues with a scheduled URL")),
-      scheduled_(urls_.Add({{"state", "scheduled"}})),
+      waiting_(urls_.Add({{"state", "waiting"}})),
       completed_(urls_.Add({{"state", "completed"}})),
       leased_(urls_.Add({{"state", "leased"}})),
       active_(Gauge(registry_, "frontier_active", "1 if URLs are served, 0 if SetActive said no")),
@@ -60,7 +60,7 @@ std::string Metrics::Text(const Frontier& frontier) {
   crawls_.Set(static_cast<double>(frontier.ListCrawls().size()));
   queues_.Set(static_cast<double>(stats.queues));
   active_queues_.Set(static_cast<double>(stats.active_queues));
-  scheduled_.Set(static_cast<double>(stats.scheduled - stats.leased));
+  waiting_.Set(static_cast<double>(stats.scheduled - stats.leased));
   completed_.Set(static_cast<double>(stats.completed));
   leased_.Set(static_cast<double>(stats.leased));
   active_.Set(frontier.active() ? 1 : 0);

@@ -203,9 +203,12 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(rocks, path, &db);
   if (status.ok()) return std::make_unique<RocksStore>(std::unique_ptr<rocksdb::DB>(db));
-  if (status.IsIOError() && status.ToString().find("lock") != std::string::npos) {
-    return absl::FailedPreconditionError("store: another process has " + path +
-                                         " open: " + status.ToString());
+  // Of another process, and of this one; that LOCK cannot be opened is told otherwise.
+  for (const char* locked : {"While lock file", "lock hold by current process"}) {
+    if (status.IsIOError() && status.ToString().find(locked) != std::string::npos) {
+      return absl::FailedPreconditionError("store: " + path +
+                                           " is in use; close it there first, or end that process");
+    }
   }
   return StatusOf(status);
 }

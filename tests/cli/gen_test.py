@@ -66,11 +66,16 @@ class Gen(unittest.TestCase):
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, limit)
 
     def test_bad_usage_names_the_option(self):
-        for arguments, word in ((["-s", "-1"], "--hosts"), (["-u", "many"], "--urls"),
-                                (["-q", "-2"], "--depth-variance"), (["--sed", "1"], "--sed")):
+        for arguments, words in ((["-s", "abc"], "--hosts: 'abc' is not a whole number of 0 or more; write one such as 10;"),
+                                 (["-s", "-1"], "--hosts: '-1' is not a whole number of 0 or more"),
+                                 (["--seed", "-1"], "--seed: '-1' is not a whole number of 0 or more"),
+                                 (["-s", "10000000001"], "--hosts: '10000000001' is out of range; it must be 0 to 10000000000;"),
+                                 (["-u", "many"], "--urls: 'many' is not a number; write one such as 10;"),
+                                 (["-q", "-2"], "--depth-variance: '-2' is out of range; it must be 0 or more;"),
+                                 (["--sed", "1"], "--sed")):
             result = gen(*arguments, check=False)
             self.assertEqual(result.returncode, 2, arguments)
-            self.assertIn(word, result.stderr)
+            self.assertIn(words, result.stderr)
             self.assertEqual(result.stdout, "")
 
     def test_output_that_cannot_be_written(self):

@@ -18,11 +18,12 @@ void Require(bool holds) {
 
 void CheckUnits(std::string_view text) {
   using namespace escalona::cli;
-  for (const auto& parse :
-       {ParseDuration, ParseRate, ParseDays, ParsePerDay, ParseNumber, ParsePercent}) {
+  for (const auto& parse : {ParseDuration, ParseDays, ParsePerDay, ParseNumber}) {
     const absl::StatusOr<double> value = parse(text);
     Require(!value.ok() || (std::isfinite(*value) && *value >= 0));
   }
+  const absl::StatusOr<Capacity> capacity = ParseCapacity(text);
+  Require(!capacity.ok() || (std::isfinite(capacity->amount) && capacity->amount >= 0));
   (void)ParseSize(text).ok();
 }
 

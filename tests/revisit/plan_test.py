@@ -185,7 +185,8 @@ class PlanTest(unittest.TestCase):
 
     def test_bad_flags_are_named(self):
         pages = "url,change_rate\nhttp://h/a,1\n"
-        for args, what in ((("-c", "5"), "--capacity '5'"), (("-c", "-1/s"), "--capacity"), (("-c", "1/s", "-p", "30"), "--politeness '30'"),
+        for args, what in ((("-c", "5"), "--capacity '5' is not a rate or a share; write one such as 3/s, 20/h, 1e6/day or 10%"),
+                           (("-c", "-1/s"), "--capacity"), (("-c", "1/s", "-p", "30"), "--politeness '30'"),
                            (("-c", "nan/s"), "--capacity"), (("-c", "10%"), "politeness"), (("-c", "1/s", "-a", "best"), "best"), ((), "--capacity")):
             self.assertIn(what, self.refuse(pages, *args))
         self.assertIn("lo", self.refuse("url,change_rate,lo\nhttp://h/a,1,5\n", "-c", "100/s", "-p", "1d"))
@@ -208,6 +209,20 @@ class PlanTest(unittest.TestCase):
         self.assertLess(policies["random"], policies["merge"])
         self.assertLess(policies["merge_lower_bound"], policies["merge"])
         self.assertLess(policies["merge"], policies["hybrid"])
+
+    def test_summary_says_where_there_is_no_politeness(self):
+        pages = "page,server,change_rate,min_interval\na,A,1,1h\nb,B,1,\n"
+        for text, arguments, line, without in (
+            (pages.replace("1h", ""), (), "none; --politeness 30s would set one", 2),
+            (pages, (), "none on 1 of 2 servers; --politeness 30s would set one", 1),
+            (pages, ("-p", "1d"), None, 0),
+        ):
+            said = run("plan", "-", "-c", "1/day", *arguments, "--summary", "text", stdin=text)[1]
+            self.assertEqual(f"\npoliteness                         {line}\n" in said, line is not None, said)
+            self.assertEqual("\npoliteness allows                  2 per day\n" in said, line is None, said)
+            summary = json.loads(run("plan", "-", "-c", "1/day", *arguments, "--summary", "json", stdin=text)[1])
+            self.assertEqual(summary["servers_without_politeness"], without)
+            self.assertEqual(summary["politeness_limit_per_day"] is None, without > 0)
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -234,7 +249,8 @@ class PlanTest(unittest.TestCase):
             with open(packed, "r+b") as f:
                 f.truncate(5000)
             self.assertIn("ends too early", run("plan", packed, "-c", "1/min")[2])
-            self.assertIn("No such file", run("plan", os.path.join(folder, "none"), "-c", "1/s")[2])
+            self.assertIn("none: cannot be opened: No such file or directory; give the name of a file you may read, or - for",
+                          run("plan", os.path.join(folder, "none"), "-c", "1/s")[2])
             self.assertEqual(run("plan", folder, "-c", "1/s")[0], 2)
 
 

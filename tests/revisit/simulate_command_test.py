@@ -95,7 +95,7 @@ class SimulateTest(unittest.TestCase):
 
     def test_bad_options_are_named(self):
         self.refused("--policy", "merge,best", says="--policy 'best'")
-        self.refused("--capacity", "10", says="--capacity '10'")
+        self.refused("--capacity", "10", says="--capacity '10' is not a rate or a share; write one such as 3/s, 20/h, 1e6/day or 10%")
         self.refused("--capacity", "0%", says="--capacity '0%' must be above 0")
         self.refused("--capacity", "-5%", says="--capacity")
         self.refused("--capacity", "nan/s", says="--capacity")
@@ -103,9 +103,10 @@ class SimulateTest(unittest.TestCase):
         self.refused("--politeness", "0s", says="--politeness must be above 0")
         self.refused("--years", "0", says="--years")
         self.refused("--years", "nan", says="--years")
-        self.refused("--years", "x", says="years")
+        self.refused("--years", "6y", says="--years: '6y' is not a number; write one such as 6;")
         self.refused("--pages", "5", "--servers", "10", says="--pages 5 is less than --servers 10")
         self.refused("--servers", "0", says="--servers 0")
+        self.refused("--pages", "few", says="--pages: 'few' is not a whole number; write one such as 1;")
         self.refused("--pages", "-5", says="--pages -5")
         self.refused("--pages", "99999999999999", says="--pages 99999999999999")
         self.refused("--servers", "-1", says="--servers -1")

@@ -20,12 +20,20 @@ TEST(UnitsTest, DurationsAreInSeconds) {
   EXPECT_EQ(*ParseDuration("0"), 0);
 }
 
-TEST(UnitsTest, RatesArePerSecond) {
-  EXPECT_EQ(*ParseRate("100/s"), 100);
-  EXPECT_EQ(*ParseRate("120/min"), 2);
-  EXPECT_EQ(*ParseRate("7200/h"), 2);
-  EXPECT_DOUBLE_EQ(*ParseRate("1e6/day"), 1e6 / 86400);
-  EXPECT_EQ(*ParseRate("0"), 0);
+TEST(UnitsTest, CapacitiesArePerSecondOrShares) {
+  EXPECT_EQ(ParseCapacity("100/s")->amount, 100);
+  EXPECT_EQ(ParseCapacity("120/min")->amount, 2);
+  EXPECT_EQ(ParseCapacity("7200/h")->amount, 2);
+  EXPECT_DOUBLE_EQ(ParseCapacity("1e6/day")->amount, 1e6 / 86400);
+  EXPECT_EQ(ParseCapacity("0")->amount, 0);
+  EXPECT_FALSE(ParseCapacity("1/s")->share);
+  EXPECT_EQ(ParseCapacity("10%")->amount, 0.1);
+  EXPECT_TRUE(ParseCapacity(" 10 % ")->share);
+  for (const char* text : {"10", "3x%", "%"}) {
+    const std::string message(ParseCapacity(text).status().message());
+    EXPECT_NE(message.find("3/s"), std::string::npos) << message;
+    EXPECT_NE(message.find("10%"), std::string::npos) << message;
+  }
 }
 
 TEST(UnitsTest, FilesCountInDays) {
@@ -37,14 +45,12 @@ TEST(UnitsTest, FilesCountInDays) {
   EXPECT_EQ(*ParsePerDay("1e-320"), 1e-320) << "the least numbers are numbers too";
 }
 
-TEST(UnitsTest, SizesAndShares) {
+TEST(UnitsTest, SizesAreInBytes) {
   EXPECT_EQ(*ParseSize("4096"), 4096U);
   EXPECT_EQ(*ParseSize("64KiB"), 65536U);
   EXPECT_EQ(*ParseSize("1GiB"), 1U << 30);
   EXPECT_EQ(*ParseSize("1.5MB"), 1'500'000U);
   EXPECT_FALSE(ParseSize("1e30").ok());
-  EXPECT_EQ(*ParsePercent("10%"), 0.1);
-  EXPECT_FALSE(ParsePercent("10").ok());
 }
 
 TEST(UnitsTest, RefusalsNameTheTextAndTheRemedy) {
@@ -58,15 +64,17 @@ TEST(UnitsTest, RefusalsNameTheTextAndTheRemedy) {
     EXPECT_NE(std::string(refused.status().message()).find("30s"), std::string::npos)
         << refused.status();
   }
-  EXPECT_NE(std::string(ParseRate("-1/s").status().message()).find("negative"), std::string::npos);
-  EXPECT_NE(std::string(ParseRate("-0/s").status().message()).find("negative"), std::string::npos);
-  EXPECT_NE(std::string(ParseRate("inf/s").status().message()).find("not finite"),
+  EXPECT_NE(std::string(ParseCapacity("-1/s").status().message()).find("negative"),
             std::string::npos);
-  EXPECT_NE(std::string(ParseRate("1e999/s").status().message()).find("not finite"),
+  EXPECT_NE(std::string(ParseCapacity("-0/s").status().message()).find("negative"),
+            std::string::npos);
+  EXPECT_NE(std::string(ParseCapacity("inf/s").status().message()).find("not finite"),
+            std::string::npos);
+  EXPECT_NE(std::string(ParseCapacity("1e999/s").status().message()).find("not finite"),
             std::string::npos);
   EXPECT_NE(std::string(ParsePerDay("1e306/s").status().message()).find("finite"),
             std::string::npos);
-  EXPECT_LT(ParseRate(std::string(10000, 'x')).status().message().size(), 200U);
+  EXPECT_LT(ParseCapacity(std::string(10000, 'x')).status().message().size(), 200U);
 }
 
 }  // namespace

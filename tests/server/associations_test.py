@@ -289,7 +289,9 @@ class Associations(unittest.TestCase):
         exported = self.folder.name + "/export.csv"
         run("export", *at, exported)
         server.stop()
-        self.assertIn("cannot connect", run("stats", *at, status=2))
+        refused = run("stats", *at, status=2)
+        self.assertIn(f"cannot connect (127.0.0.1:{server.port}): Connection refused; is the server running", refused)
+        self.assertIn("HTTP on 127.0.0.1:8080 unless its --http says otherwise; --server HOST:PORT names another", refused)
         self.assertEqual(run("top", "--data", data, "user/7"), "3\thats\n1\tshoes\n")
         self.assertEqual(run("import", "--data", data, exported), "2 associations imported\n")
         self.assertEqual(run("top", "--data", data, "user/7"), "6\thats\n2\tshoes\n")
@@ -297,6 +299,7 @@ class Associations(unittest.TestCase):
         self.assertEqual(run("export", "--data", data, "--format", "csv"), open(exported).read())
         self.assertIn("item 1: associatedKey is missing", run("import", "--data", data, status=1, text='{"key": "a"}'))
         self.assertIn("no folder", run("stats", "--data", data + "x", status=2))
+        self.assertIn("none.csv: cannot be read: No such file", run("import", "--data", data, "none.csv", status=2))
 
     def test_the_load_generator_counts_every_pair_as_often_as_told(self):
         server = self.serve()

@@ -23,7 +23,7 @@ class ClientTest(WireTest):
 
     def test_put_get_and_look(self):
         self.client("put", "-", text="# seeds\nhttp://a.com/1\n\n  http://b.com/1\r\nhttp://a.com/1\n")
-        self.assertIn("2 OK, 1 SKIPPED, 0 FAIL", self.error)
+        self.assertIn("2 OK, 1 SKIPPED, 0 FAIL, 0 BAD", self.error)
         self.assertEqual(self.lines("queues"), ["a.com", "b.com"])
         self.assertEqual(self.lines("crawls"), ["DEFAULT"])
         self.assertEqual(self.lines("nodes"), [self.server.address])
@@ -51,7 +51,41 @@ class ClientTest(WireTest):
         self.client("put", "-", "--strict", text='http://a.com/\n{"known":\n{}\nhttp://b.com/\n', status=1)
         self.assertIn("-:2: no URLItem in JSON", self.error)
         self.assertIn('-:3: a URLItem must have "discovered" or "known"', self.error)
-        self.assertIn("2 OK", self.error)
+        self.assertIn("2 OK, 0 SKIPPED, 0 FAIL, 2 BAD", self.error)
+        self.client("put", "-", text="{\n")
+        self.assertIn("0 OK, 0 SKIPPED, 0 FAIL, 1 BAD", self.error)
+
+    def test_without_a_key_a_url_must_be_absolute(self):
+        meant = [("example.org/c", "https://example.org/c"), ("//Example.org", "https://example.org/"),
+                 ("www.a.com:8080?q", "https://www.a.com:8080/?q"), ("a.com/?to=http://b.com/", "https://a.com/?to=http://b.com/")]
+        unclear = ("words", "/path", "mailto:me@a.com", "9p://a.com/", "://a.com/", "a.com/" + "x" * 200)
+        meant += [(url, "one such as https://example.org/a, or a URLItem with a key") for url in unclear]
+        for url, right in meant:
+            for line in (url, json.dumps({"discovered": {"info": {"url": url}}})):
+                with self.subTest(line):
+                    self.client("put", "-", "--strict", text="http://known.com/\n" + line, status=1)
+                    self.assertIn(f"' is not an absolute URL; write {right}; not sent\n", self.error)
+                    self.assertTrue(self.error.startswith(f"-:2: '{url[:100]}"), self.error)
+                    self.assertIn(", 0 FAIL, 1 BAD", self.error)
+        self.client("put", "-", text="http:///x\n")
+        self.assertIn("-:1: 'http:///x' names no host; write one such as https://example.org/a", self.error)
+        self.assertEqual(self.lines("queues"), ["known.com"])
+
+    def test_any_scheme_will_do_and_with_a_key_any_url(self):
+        keyed = [{"discovered": {"info": {"url": url, "key": "k"}}} for url in ("example.org/c", "urn:isbn:1")]
+        self.client("put", "-", "--strict", text="ftp://x/\ngit+ssh://y.org/z\n" + "\n".join(map(json.dumps, keyed)))
+        self.assertIn("4 OK, 0 SKIPPED, 0 FAIL, 0 BAD", self.error)
+        self.assertEqual(self.lines("queues"), ["x", "y.org", "k"])
+
+    def test_a_file_that_cannot_be_read_does_not_cost_those_before_it(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("http://a.com/1\n")
+            file.flush()
+            self.client("put", file.name, "/no/such/file", status=2)
+        self.assertIn("/no/such/file: cannot be opened: No such file or directory; give the name of a file you may read, or - for",
+                      self.error)
+        self.assertIn("1 OK, 0 SKIPPED, 0 FAIL, 0 BAD", self.error)
+        self.assertEqual(self.client("count"), "1\n")
 
     def test_batches(self):
         urls = "".join(f"http://h{i % 7}.com/{i}\n" for i in range(1000))
@@ -133,11 +167,47 @@ class ClientTest(WireTest):
         start = time.time()
         done = subprocess.run([ESCALONA, "client", "stats", "--server", "127.0.0.1:1"], capture_output=True, text=True, timeout=30)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("nobody answers at 127.0.0.1:1", done.stderr)
+        self.assertIn("nobody who speaks gRPC answers at 127.0.0.1:1; is the server running", done.stderr)
         self.assertLess(time.time() - start, 10)
         done = subprocess.run([ESCALONA, "client", "stats", "--server", "nonsense"], capture_output=True, text=True, timeout=30)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--server", done.stderr)
+        self.assertIn("--server: 'nonsense' is not HOST:PORT, such as 127.0.0.1:7071 or [::1]:7071", done.stderr)
+
+    def test_the_other_port(self):
+        def refused(*words):
+            done = subprocess.run([ESCALONA, *words], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            return done.stderr
+        error = refused("client", "stats", "--server", f"127.0.0.1:{self.server.http_port}")
+        self.assertIn("gRPC on 127.0.0.1:7071 unless its --grpc says otherwise; --server HOST:PORT names another", error)
+        for verb in (("assoc", "stats"), ("bench", "assoc")):
+            error = refused(*verb, "--server", self.server.address)
+            self.assertIn(f"({self.server.address})", error)
+            self.assertIn("HTTP on 127.0.0.1:8080 unless its --http says otherwise; --server HOST:PORT names another", error)
+        with tempfile.TemporaryDirectory() as folder:
+            for flag, port in (("--grpc", 7071), ("--http", 8080)):
+                error = refused("serve", "--data", folder, flag, "nonsense")
+                self.assertIn(f"{flag}: 'nonsense' is not HOST:PORT, such as 127.0.0.1:{port} or [::1]:{port}", error)
+
+    def test_the_folder_of_a_running_server_is_not_checked(self):
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(folder)
+            for verb in ("check", "stats", "compact"):
+                done = subprocess.run([ESCALONA, "store", verb, folder], capture_output=True, text=True, timeout=30)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertEqual(done.stderr, f"escalona store: {folder}: a server, or another program, is using it; "
+                                 "stop that first, or ask the server: `escalona client stats`\n")
+            self.assertEqual(server.stop(), 0)
+            done = subprocess.run([ESCALONA, "store", "check", folder], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_scheduled_is_what_waits_and_what_is_leased(self):
+        self.client("put", "-", text="http://a.com/1\nhttp://a.com/2\nhttp://a.com/3\n")
+        self.client("get", "-l", "600s")
+        stats = dict(line.split() for line in self.lines("stats"))
+        states = {state: self.server.metrics()[f'frontier_urls{{state="{state}"}}'] for state in ("waiting", "leased", "completed")}
+        self.assertEqual(states, {"waiting": 2, "leased": 1, "completed": 0})
+        self.assertEqual((stats["scheduled"], stats["leased"]), ("3", "1"))
 
     def test_standard_output_that_is_full(self):
         self.client("put", "-", text="http://a.com/1\n")

@@ -535,7 +535,7 @@ class Services(WireTest):
                   "frontier_putURLs_ignored_total": 2, "frontier_putURLs_completed_total": 1}
         self.assertEqual({name: grown[name] for name in wanted}, wanted)
         self.assertGreater(grown["frontier_getURLs_latency_seconds_sum"], 0)
-        gauges = {"frontier_crawls": 1, "frontier_queues": 2, "frontier_active_queues": 2, 'frontier_urls{state="scheduled"}': 2,
+        gauges = {"frontier_crawls": 1, "frontier_queues": 2, "frontier_active_queues": 2, 'frontier_urls{state="waiting"}': 2,
                   'frontier_urls{state="leased"}': 1, 'frontier_urls{state="completed"}': 1, "frontier_active": 1}
         self.assertEqual({name: after[name] for name in gauges}, gauges)
         self.assertIn("frontier_store_bytes", after)

@@ -112,12 +112,25 @@ TEST(RocksStore, StaysAfterItIsClosedAndCannotBeOpenedTwice) {
     Batch batch;
     batch.Put("a", "1");
     ASSERT_TRUE((*store)->Write(batch, Reach::kOs).ok());
-    EXPECT_EQ(OpenRocksStore(path).status().code(), absl::StatusCode::kFailedPrecondition);
+    const absl::Status again = OpenRocksStore(path).status();
+    EXPECT_EQ(again.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(again.message(),
+              "store: " + path + " is in use; close it there first, or end that process");
   }
   auto store = OpenRocksStore(path);
   ASSERT_TRUE(store.ok());
   EXPECT_EQ(**(*store)->Get("a"), "1");
   store->reset();
+  std::filesystem::remove_all(path);
+}
+
+TEST(RocksStore, ALockFileThatCannotBeOpenedIsNotCalledInUse) {
+  std::string path = (std::filesystem::temp_directory_path() / "escalona-XXXXXX").string();
+  ASSERT_NE(mkdtemp(path.data()), nullptr);
+  std::filesystem::create_directory(path + "/LOCK");
+  const absl::Status status = OpenRocksStore(path).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   std::filesystem::remove_all(path);
 }
 

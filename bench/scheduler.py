@@ -2,6 +2,7 @@
 """Speed, linearity and memory of `escalona run`, beside a floor measured in the same run.
 
     bench/scheduler.py BUILD_DIR [speed] [linear] [memory]     (default: all three)
+    bench/scheduler.py BUILD_DIR "depth 0 to 1000"             linearity of one shape (names: see SHAPES)
 """
 import os
 import resource
@@ -13,6 +14,11 @@ import time
 
 BUILD = os.path.abspath(sys.argv[1])
 PARTS = sys.argv[2:] or ["speed", "linear", "memory"]
+# Hosts (none: one per URL), exponent of Zipf's law, greatest depth.
+SHAPES = {
+    "1 host": (1, 0, 6), "10 hosts": (10, 0, 6), "100 k hosts": (100_000, 0.8, 6),
+    "one URL per host": (None, 0, 6), "depth 0 to 1000": (1000, 0, 1000),
+}
 ESCALONA = BUILD + "/escalona"
 MAKE_LOAD = BUILD + "/bench/make_load"
 SET_FLOOR = BUILD + "/bench/set_floor"
@@ -60,17 +66,13 @@ def usage(command):
     return wall, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
 
 
-def linear(folder):
+def linear(folder, shapes=SHAPES):
     """Each shape and strategy: one run to warm up, then 10 M and 1 M in turn, and the medians of five of each.
 
     Besides the clock's ratio that of the processor time, which other work on the machine disturbs less, and what the
     kernel needs of it, mostly to find and clear fresh pages: in a virtual machine that can be ten times slower for
     memory that the host has taken back.
     """
-    shapes = {
-        "1 host": (1, 0, 6), "10 hosts": (10, 0, 6), "100 k hosts": (100_000, 0.8, 6),
-        "one URL per host": (None, 0, 6), "depth 0 to 1000": (1000, 0, 1000),
-    }
     print("\n10 M URLs beside 1 M, answer to /dev/null; medians of 5")
     for shape, (hosts, zipf, depth) in shapes.items():
         small, large = folder + "/small.txt", folder + "/large.txt"
@@ -125,5 +127,8 @@ def memory(folder):
 
 with tempfile.TemporaryDirectory(dir=os.environ.get("ESCALONA_BENCH_DIR")) as scratch:
     for part in PARTS:
-        {"speed": speed, "linear": linear, "memory": memory}[part](scratch)
+        if part in SHAPES:
+            linear(scratch, {part: SHAPES[part]})
+        else:
+            {"speed": speed, "linear": linear, "memory": memory}[part](scratch)
         sys.stdout.flush()

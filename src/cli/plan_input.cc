@@ -28,14 +28,6 @@ absl::Status At(uint64_t line, size_t offset, std::string_view message) {
       absl::StrCat(line, ":", offset + 1, ": ", std::string(message)));
 }
 
-std::string Lower(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
-
 std::string_view WithoutLineEnd(std::string_view line) {
   if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
@@ -211,7 +203,7 @@ class ChunkParser {
     std::string lowered;  // host names are the same in both cases
     if (!header_.Has(kServer) &&
         std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
-      lowered = Lower(name);
+      lowered = Plain(name);
       name = lowered;
     }
     auto entry = job.server_number.find(absl::string_view(name.data(), name.size()));
@@ -396,7 +388,7 @@ absl::StatusOr<PlanHeader> PlanHeader::Parse(std::string_view row) {
   }
   header.columns = *count;
   for (size_t i = 0; i < header.columns; ++i) {
-    std::string name = Lower(fields[i].text);
+    std::string name = Plain(fields[i].text);
     if (std::find(std::begin(kPlanned), std::end(kPlanned), name) != std::end(kPlanned)) {
       header.planned_columns.push_back(i);
       continue;

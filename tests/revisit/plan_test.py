@@ -209,6 +209,40 @@ class PlanTest(unittest.TestCase):
         self.assertLess(policies["merge_lower_bound"], policies["merge"])
         self.assertLess(policies["merge"], policies["hybrid"])
 
+    def test_summary_counts_requests_and_their_cost(self):
+        pages = "url,change_rate,cost\nhttp://a/1,1,2\nhttp://b/1,1,5\n"
+        code, out, err = run("plan", "-", "-c", "10/day", "-o", "-", "--summary", "json", stdin=pages)
+        self.assertEqual(code, 0, err)
+        summary = json.loads(err)
+        f = [float(r["frequency"]) for r in rows(out)]
+        self.near(summary["total_frequency_per_day"], f[0] + f[1])
+        self.near(summary["total_cost_per_day"], 2 * f[0] + 5 * f[1])
+        self.near(summary["total_cost_per_day"], 10)
+        text = run("plan", "-", "-c", "10/day", "--summary", "text", stdin=pages)[1]
+        self.assertIn("times their cost", text)
+
+    def test_summary_of_pages_without_weight_is_of_one_mind(self):
+        pages = "url,change_rate,weight\nhttp://a/1,1,0\nhttp://a/2,1,0\n"
+        summary = json.loads(run("plan", "-", "-c", "1/day", "--summary", "json", stdin=pages)[1])
+        for value in (summary["freshness"], summary["polite_bound"], *summary["expected_freshness"].values()):
+            self.assertEqual(value, 1)
+
+    def test_enormous_numbers(self):
+        pages = "url,change_rate\nhttp://a/1,1\nhttp://b/1,3\n"
+        for capacity in ("1e200/day", "1e300/s"):
+            for row in self.plan(pages, "-c", capacity):
+                self.near(row["freshness"], 1)
+            summary = json.loads(run("plan", "-", "-c", capacity, "--summary", "json", stdin=pages)[1], parse_constant=self.fail)
+            self.near(summary["unpolite_bound"], 1)
+        self.assertIn("weights", self.refuse("url,change_rate,weight\nhttp://a/1,1,1e308\nhttp://a/2,1,1e308\n", "-c", "1/day"))
+
+    def test_damaged_gzip_and_hopeless_output_are_told(self):
+        data = gzip.compress(b"url,change_rate\nhttp://a/1,1\n")
+        for broken, what in ((data[:-9], "-: the compressed file ends too early"), (data + b"junk", "-: the compressed file is damaged")):
+            self.assertIn(what, self.refuse(broken, "-c", "1/day"))
+        err = self.refuse("url,change_rate\nhttp://a/1,bad\n", "-c", "1/day", "-o", "/no/such/folder/plan.csv")
+        self.assertIn("the folder must exist", err, "before the pages are read")
+
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
             plain, packed, out, packed_out = (os.path.join(folder, n) for n in ("p.csv", "p.csv.gz", "plan.csv", "plan.csv.gz"))

@@ -191,6 +191,14 @@ class PlanTest(unittest.TestCase):
         self.assertIn("lo", self.refuse("url,change_rate,lo\nhttp://h/a,1,5\n", "-c", "100/s", "-p", "1d"))
         self.assertIn("'h'", self.refuse("url,change_rate,lo\nhttp://h/a,1,5\n", "-c", "100/s", "-p", "1d"))
 
+    def test_skipped_duplicates_leave_no_trace(self):
+        pages = "url,server,change_rate,min_interval\nhttp://a/0,R,1,\nhttp://a/1,S,1,1h\nhttp://a/1,T,2,\nhttp://a/2,S,1,\nhttp://a/2,S,1,9d\nhttp://a/3,U,1,2h\n"
+        kept = "".join(line + "\n" for line in pages.splitlines() if ",T," not in line and "9d" not in line)
+        for args in (("-c", "10%", "-p", "30min"), ("-c", "100/day", "-p", "30min", "--summary", "json")):
+            code, out, err = run("plan", "-", "--skip-bad", *args, stdin=pages)
+            self.assertEqual((code, err.count("already given")), (0, 2))
+            self.assertEqual(out.replace('"bad_rows":2', '"bad_rows":0'), run("plan", "-", *args, stdin=kept)[1])
+
     def test_summary(self):
         pages = "page,server,change_rate,min_interval\na1,A,0.5,\na2,A,1,1.6666666666666667d\na3,A,2,\nb1,B,.1,144min\nb2,B,3e0,\n"
         code, out, err = run("plan", "-", "--capacity", "2/day", "--summary", "json", stdin=pages)

@@ -154,8 +154,8 @@ struct Allocation {
 //
 // Fails with InvalidArgument, naming the array and the index, for NaN, infinite or negative
 // entries, arrays of different lengths, lo > hi, a server id out of range, a capacity that is NaN,
-// negative, or infinite while some server has no limit; and for lower bounds that alone exceed a
-// limit.
+// negative, or infinite while some server has no limit; for lower bounds that alone exceed a
+// limit; and for weights whose sum is not finite. Limits above 1e100 are taken as 1e100.
 //
 // Cost: time linear in pages, never a sort: about 7 passes, 40 ns of processor time per page in all
 // on the fast path, some 20 times that on the exact one. Memory besides the inputs: at most 24

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace escalona::cli {
 
@@ -74,6 +75,19 @@ std::string CsvQuoted(std::string_view text) {
     quoted += c;
   }
   return quoted + '"';
+}
+
+std::string Plain(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  std::string plain(text);
+  for (char& c : plain) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return plain;
+}
+
+std::string InFile(std::string_view file, const absl::Status& status) {
+  const char* const colon = absl::IsInvalidArgument(status) ? ":" : ": ";
+  return absl::StrCat(std::string(file), colon, std::string(status.message()));
 }
 
 }  // namespace escalona::cli

@@ -37,6 +37,13 @@ class CsvSplitter {
 // `text` as one field of a row: quoted where it must be.
 std::string CsvQuoted(std::string_view text);
 
+// `text` in small letters and without the spaces around it: how names of columns are compared.
+std::string Plain(std::string_view text);
+
+// What went wrong with `file`: "FILE:LINE:COLUMN: ..." for a status that starts with a place, as
+// those of bad rows do (they are invalid arguments), "FILE: ..." for one about the file as a whole.
+std::string InFile(std::string_view file, const absl::Status& status);
+
 }  // namespace escalona::cli
 
 #endif  // ESCALONA_CLI_CSV_H_

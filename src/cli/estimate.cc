@@ -63,11 +63,12 @@ absl::Status At(uint64_t line, size_t offset, const std::string& message) {
 }
 
 std::optional<bool> ParseChanged(std::string_view text) {
-  for (const std::string_view yes : {"1", "true", "yes", "changed", "True", "TRUE"}) {
-    if (text == yes) return true;
+  const std::string plain = Plain(text);
+  for (const std::string_view yes : {"1", "true", "yes", "changed"}) {
+    if (plain == yes) return true;
   }
-  for (const std::string_view no : {"0", "false", "no", "unchanged", "False", "FALSE"}) {
-    if (text == no) return false;
+  for (const std::string_view no : {"0", "false", "no", "unchanged"}) {
+    if (plain == no) return false;
   }
   return std::nullopt;
 }
@@ -116,7 +117,7 @@ class Reader {
     into_.columns = *count;
     into_.column.fill(kAbsent);
     for (size_t i = 0; i < std::min(*count, kMostColumns); ++i) {
-      std::string name(fields_[i].text);
+      std::string name = Plain(fields_[i].text);
       if (name == "url") {
         into_.page_is_url = true;
         name = "page";
@@ -151,6 +152,8 @@ class Reader {
     }
     if (Field(kObservedPage).text.empty())
       return At(line, Field(kObservedPage).offset, "the page has no name");
+    if (into_.has_server && Field(kObservedServer).text.empty())
+      return At(line, Field(kObservedServer).offset, "the server has no name");
     Observation visit;
     absl::StatusOr<double> interval = ParseDays(Field(kInterval).text);
     if (!interval.ok()) {
@@ -178,14 +181,15 @@ class Reader {
 
   PageRecord& Record() {
     const std::string_view page = Field(kObservedPage).text;
-    const std::string_view server = into_.has_server ? Field(kObservedServer).text : HostOf(page);
+    // Host names are the same in both cases.
+    const std::string server =
+        into_.has_server ? std::string(Field(kObservedServer).text) : Plain(HostOf(page));
     // As in a plan: a URL names its page everywhere, another name only on its server.
     std::string key(page);
-    if (!into_.page_is_url) absl::StrAppend(&key, "\n", std::string(server));
+    if (!into_.page_is_url) absl::StrAppend(&key, "\n", server);
     const auto [entry, added] = page_number_.try_emplace(std::move(key), into_.pages.size());
     if (added) {
-      const auto [host, new_host] =
-          host_number_.try_emplace(std::string(server), into_.host.size());
+      const auto [host, new_host] = host_number_.try_emplace(server, into_.host.size());
       if (new_host) into_.host.emplace_back(server);
       into_.pages.push_back({std::string(page), static_cast<uint32_t>(host->second), {}});
     }
@@ -283,6 +287,7 @@ int Estimate(const EstimateOptions& options) {
     if (!seconds.ok())
       return RefuseEstimate(absl::StrCat("--halflife ", std::string(seconds.status().message())));
     halflife = *seconds / kSecondsPerDay;
+    if (!(halflife > 0)) return RefuseEstimate("--halflife must be above 0, such as 90d");
   }
   absl::StatusOr<ChunkReader> source = ChunkReader::Open(options.file);
   if (!source.ok())
@@ -291,17 +296,18 @@ int Estimate(const EstimateOptions& options) {
     return RefuseEstimate(
         "the estimates would replace the observations; choose another place with -o");
   }
+  // Before the observations, which may take a while to read.
+  absl::StatusOr<OutputFile> output = OutputFile::Create(options.output);
+  if (!output.ok()) return RefuseEstimate(std::string(output.status().message()));
   Observations seen;
   {
     Progress progress("escalona estimate: read", source->size());
     if (absl::Status status = Reader(options, seen).Read(*source, progress); !status.ok()) {
       progress.Clear();
-      std::fprintf(stderr, "%s:%s\n", options.file.c_str(), std::string(status.message()).c_str());
+      std::fprintf(stderr, "%s\n", InFile(options.file, status).c_str());
       return kCouldNotBeDone;
     }
   }
-  absl::StatusOr<OutputFile> output = OutputFile::Create(options.output);
-  if (!output.ok()) return RefuseEstimate(std::string(output.status().message()));
   std::vector<Belief> priors(seen.host.size(), *prior);
   if (options.pool) priors = HostPriors(seen, *prior, halflife);
   output->Append(seen.page_is_url ? "url" : "page");

@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/chunk_reader.h"
 #include "cli/command.h"
+#include "cli/csv.h"
 #include "cli/number_option.h"
 #include "cli/output_file.h"
 #include "cli/plan_input.h"
@@ -53,7 +55,7 @@ int RefusePlan(const std::string& message) {
 }
 
 int RefuseFile(const std::string& file, const absl::Status& status) {
-  std::fprintf(stderr, "%s:%s\n", file.c_str(), std::string(status.message()).c_str());
+  std::fprintf(stderr, "%s\n", InFile(file, status).c_str());
   return kCouldNotBeDone;
 }
 
@@ -142,14 +144,20 @@ int Plan(const PlanOptions& options) {
   if (!limits.ok()) return RefusePlan(std::string(limits.status().message()));
   const std::optional<AllocationKind> kind = KindNamed(options.allocation);
   absl::StatusOr<ChunkReader> reader = ChunkReader::Open(options.file);
-  if (!reader.ok())
-    return RefuseFile(options.file, absl::UnknownError(
-                                        absl::StrCat(" ", std::string(reader.status().message()))));
+  if (!reader.ok()) return RefuseFile(options.file, absl::UnknownError(reader.status().message()));
   if (!options.output.empty() && options.output != "-" && reader->IsSameAs(options.output)) {
     return RefusePlan("the plan would replace the pages; choose another place with -o");
   }
   const Destinations to = Choose(options);
   const int threads = revisit::ThreadCount(options.threads);
+  // Before the pages, which may take a while to read.
+  const std::string target = options.output.empty() ? "-" : options.output;
+  std::optional<OutputFile> output;
+  if (to.plan) {
+    absl::StatusOr<OutputFile> created = OutputFile::Create(target);
+    if (!created.ok()) return RefusePlan(std::string(created.status().message()));
+    output.emplace(*std::move(created));
+  }
 
   Progress reading("escalona plan: read", reader->size());
   PlanInputOptions input_options;
@@ -186,10 +194,7 @@ int Plan(const PlanOptions& options) {
   absl::StatusOr<revisit::Allocation> plan = revisit::Allocate(*problem, solve);
   if (!plan.ok()) return RefusePlan(std::string(plan.status().message()));
 
-  if (to.plan) {
-    const std::string target = options.output.empty() ? "-" : options.output;
-    absl::StatusOr<OutputFile> output = OutputFile::Create(target);
-    if (!output.ok()) return RefusePlan(std::string(output.status().message()));
+  if (output) {
     PlanOutputOptions output_options;
     output_options.threads = threads;
     output_options.gzip = target.ends_with(".gz");

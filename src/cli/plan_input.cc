@@ -28,14 +28,6 @@ absl::Status At(uint64_t line, size_t offset, std::string_view message) {
       absl::StrCat(line, ":", offset + 1, ": ", std::string(message)));
 }
 
-std::string Lower(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
-
 std::string_view WithoutLineEnd(std::string_view line) {
   if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
@@ -211,7 +203,7 @@ class ChunkParser {
     std::string lowered;  // host names are the same in both cases
     if (!header_.Has(kServer) &&
         std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
-      lowered = Lower(name);
+      lowered = Plain(name);
       name = lowered;
     }
     auto entry = job.server_number.find(absl::string_view(name.data(), name.size()));
@@ -296,6 +288,63 @@ absl::StatusOr<uint64_t> TakeHeader(std::string& chunk, PlanHeader& header) {
   return 1;
 }
 
+// Reads the file again: fn(line, index, row) for each page, in order, until it fails.
+template <typename Fn>
+absl::Status ForEachPage(ChunkReader& reader, const PlanInput& input, const Fn& fn) {
+  if (absl::Status status = reader.Rewind(); !status.ok()) return status;
+  std::string chunk;
+  uint64_t line = 0;
+  size_t index = 0;
+  size_t bad = 0;
+  while (true) {
+    if (absl::Status status = reader.Next(chunk, kPlanChunk); !status.ok()) return status;
+    if (chunk.empty()) return absl::OkStatus();
+    for (std::string_view text = chunk; !text.empty();) {
+      const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+      const std::string_view row = WithoutLineEnd(text.substr(0, end));
+      text.remove_prefix(end);
+      if (++line == 1 || row.empty()) continue;
+      if (bad < input.bad_lines.size() && input.bad_lines[bad] == line) {
+        ++bad;
+        continue;
+      }
+      if (absl::Status status = fn(line, index++, row); !status.ok()) return status;
+    }
+  }
+}
+
+// After rows were dropped: servers keep only what their remaining pages say, and those without a
+// page go.
+absl::Status SettleServers(ChunkReader& reader, PlanInput& input) {
+  std::vector<uint32_t> number(input.server_name.size(), UINT32_MAX);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < input.pages(); ++i) {
+    uint32_t& now = number[input.server[i]];
+    if (now == UINT32_MAX) {
+      now = static_cast<uint32_t>(names.size());
+      names.push_back(std::move(input.server_name[input.server[i]]));
+    }
+    input.server[i] = now;
+  }
+  input.server_name = std::move(names);
+  input.server_interval.assign(input.server_name.size(), 0);
+  if (!input.header.Has(kMinInterval)) return absl::OkStatus();
+  CsvSplitter splitter;
+  std::vector<CsvField> fields(PlanHeader::kMostColumns);
+  return ForEachPage(reader, input, [&](uint64_t, size_t index, std::string_view row) {
+    if (absl::StatusOr<size_t> count = splitter.Split(row, fields.data(), fields.size());
+        !count.ok()) {
+      return count.status();
+    }
+    const CsvField& field = fields[static_cast<size_t>(input.header.column[kMinInterval])];
+    absl::StatusOr<double> value = ParseColumn(kMinInterval, field.text);
+    if (!value.ok()) return value.status();
+    double& interval = input.server_interval[input.server[index]];
+    interval = std::max(interval, *value);
+    return absl::OkStatus();
+  });
+}
+
 // Finds the rows whose keys are equal, reads the file again and tells apart those that name the
 // same page from mere accidents of hashing. Fails, or drops the later ones.
 absl::Status SettleDuplicates(ChunkReader& reader, const PlanInputOptions& options,
@@ -305,42 +354,30 @@ absl::Status SettleDuplicates(ChunkReader& reader, const PlanInputOptions& optio
   if (suspects.empty()) return absl::OkStatus();
   absl::flat_hash_map<std::string, uint64_t> first_line;  // of each suspect page
   std::vector<size_t> dropped;
-  if (absl::Status status = reader.Rewind(); !status.ok()) return status;
-  std::string chunk;
   CsvSplitter splitter;
   std::vector<CsvField> fields(PlanHeader::kMostColumns);
-  uint64_t line = 0;
-  size_t row = 0;
-  size_t bad = 0;
-  while (true) {
-    if (absl::Status status = reader.Next(chunk, kPlanChunk); !status.ok()) return status;
-    if (chunk.empty()) break;
-    for (std::string_view text = chunk; !text.empty();) {
-      const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-      const std::string_view row_text = WithoutLineEnd(text.substr(0, end));
-      text.remove_prefix(end);
-      if (++line == 1 || row_text.empty()) continue;
-      if (bad < input.bad_lines.size() && input.bad_lines[bad] == line) {
-        ++bad;
-        continue;
-      }
-      const size_t index = row++;
-      if (!std::binary_search(suspects.begin(), suspects.end(), collector.keys()[index])) continue;
-      if (!splitter.Split(row_text, fields.data(), fields.size()).ok()) continue;
-      const CsvField& page = fields[static_cast<size_t>(input.header.column[kPage])];
-      std::string name(page.text);
-      if (!input.header.page_is_url)
-        absl::StrAppend(&name, "\n", input.server_name[input.server[index]]);
-      const auto [entry, added] = first_line.try_emplace(std::move(name), line);
-      if (added) continue;
-      absl::Status status = At(line, page.offset,
-                               absl::StrCat("page '", std::string(page.text.substr(0, 200)),
-                                            "' was already given in line ", entry->second));
-      if (!options.skip_bad) return status;
-      warn(std::string(status.message()));
-      dropped.push_back(index);
-    }
-  }
+  absl::Status read =
+      ForEachPage(reader, input, [&](uint64_t line, size_t index, std::string_view row) {
+        if (!std::binary_search(suspects.begin(), suspects.end(), collector.keys()[index])) {
+          return absl::OkStatus();
+        }
+        if (!splitter.Split(row, fields.data(), fields.size()).ok()) return absl::OkStatus();
+        const CsvField& page = fields[static_cast<size_t>(input.header.column[kPage])];
+        std::string name(page.text);
+        if (!input.header.page_is_url)
+          absl::StrAppend(&name, "\n", input.server_name[input.server[index]]);
+        const auto [entry, added] = first_line.try_emplace(std::move(name), line);
+        if (added) return absl::OkStatus();
+        absl::Status status = At(line, page.offset,
+                                 absl::StrCat("page '", std::string(page.text.substr(0, 200)),
+                                              "' was already given in line ", entry->second));
+        if (!options.skip_bad) return status;
+        warn(std::string(status.message()));
+        dropped.push_back(index);
+        return absl::OkStatus();
+      });
+  if (!read.ok()) return read;
+  if (dropped.empty()) return absl::OkStatus();
   // Compacts the arrays; `chunks` counts rows, so it follows.
   const auto before = [&](uint64_t r) {
     return static_cast<uint64_t>(std::lower_bound(dropped.begin(), dropped.end(), r) -
@@ -364,7 +401,7 @@ absl::Status SettleDuplicates(ChunkReader& reader, const PlanInputOptions& optio
   for (PlanInput::Chunk& c : input.chunks) c.first_row -= before(c.first_row);
   compact(input.server);
   for (GrowingArray<double>& column : input.number) compact(column);
-  return absl::OkStatus();
+  return SettleServers(reader, input);
 }
 
 }  // namespace
@@ -396,7 +433,7 @@ absl::StatusOr<PlanHeader> PlanHeader::Parse(std::string_view row) {
   }
   header.columns = *count;
   for (size_t i = 0; i < header.columns; ++i) {
-    std::string name = Lower(fields[i].text);
+    std::string name = Plain(fields[i].text);
     if (std::find(std::begin(kPlanned), std::end(kPlanned), name) != std::end(kPlanned)) {
       header.planned_columns.push_back(i);
       continue;

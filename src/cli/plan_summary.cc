@@ -146,8 +146,10 @@ absl::StatusOr<PlanSummary> Summarise(const PlanInput& input, const revisit::Pro
     summary.politeness_limit += 1 / interval;
     summary.unlimited_servers += interval > 0 ? 0 : 1;
   }
-  summary.total_rate = plan.total_rate;
+  summary.costs = !problem.cost.empty();
+  summary.total_cost = plan.total_rate;
   for (size_t i = 0; i < input.pages(); ++i) {
+    summary.total_frequency += plan.frequency[i];
     const bool changes = problem.change_rate.empty() || problem.change_rate[i] > 0;
     summary.never_visited += changes && plan.frequency[i] == 0 ? 1 : 0;
   }
@@ -176,11 +178,12 @@ absl::StatusOr<PlanSummary> Summarise(const PlanInput& input, const revisit::Pro
   if (!unpolite.ok()) return unpolite.status();
   summary.unpolite = *unpolite;
   const PolicySums sums = OfPolicies(problem, plan, revisit::ThreadCount(options.threads));
-  const double weight = plan.total_weight > 0 ? plan.total_weight : 1;
-  summary.random = sums.random / weight;
-  summary.merge = sums.merge / weight;
-  summary.merge_bound = sums.merge_bound / weight;
-  summary.even = sums.even / weight;
+  // As Allocation::freshness() has it when nothing counts.
+  const auto mean = [&](double sum) { return plan.total_weight > 0 ? sum / plan.total_weight : 1; };
+  summary.random = mean(sums.random);
+  summary.merge = mean(sums.merge);
+  summary.merge_bound = mean(sums.merge_bound);
+  summary.even = mean(sums.even);
   return summary;
 }
 
@@ -195,7 +198,8 @@ std::string SummaryJson(const PlanSummary& s) {
   json["capacity_per_day"] = Number(s.capacity);
   json["politeness_limit_per_day"] = Number(s.politeness_limit);
   json["servers_without_politeness"] = s.unlimited_servers;
-  json["total_frequency_per_day"] = s.total_rate;
+  json["total_frequency_per_day"] = Number(s.total_frequency);
+  json["total_cost_per_day"] = Number(s.total_cost);
   json["pages_never_visited"] = s.never_visited;
   json["price"] = Number(s.price);
   json["saturated_servers"] = s.saturated_servers;
@@ -222,7 +226,8 @@ std::string SummaryText(const PlanSummary& s) {
   text += CountLine("pages that change, never visited", s.never_visited);
   text += Line("capacity", s.capacity, " per day");
   text += PolitenessLine(s);
-  text += Line("planned", s.total_rate, " per day");
+  text += Line("planned", s.total_frequency, " per day");
+  if (s.costs) text += Line("  times their cost", s.total_cost, " per day");
   text += Line("price of capacity", s.price);
   text += CountLine("saturated servers", s.saturated_servers);
   if (s.saturated_servers > 0) {

@@ -27,7 +27,9 @@ struct PlanSummary {
   double capacity = 0;
   double politeness_limit = 0;   // sum of 1/P over servers; infinite when one has none
   size_t unlimited_servers = 0;  // those that have none
-  double total_rate = 0;         // requests planned, times their cost
+  double total_frequency = 0;    // requests planned
+  double total_cost = 0;         // the same, each times its cost; what the capacity limits
+  bool costs = false;            // the pages have costs of their own
   size_t never_visited = 0;      // pages that change and are never visited
   double price = 0;
   size_t saturated_servers = 0;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -54,22 +55,26 @@ std::string Text(double value, const char* unit) {
   return text;
 }
 
-// One line on a terminal: which run, how much of it, and how long all runs will still take.
+// One line on a terminal: which run, how much of it, and how long all runs will still take, which
+// is known from the work of each: a run at 90 % of the capacity takes far longer than one at 1 %.
 class RunProgress {
  public:
-  explicit RunProgress(size_t runs) : runs_(static_cast<double>(runs)) {}
+  explicit RunProgress(double all_work) : all_work_(all_work) {}
   ~RunProgress() { Clear(); }
   RunProgress(const RunProgress&) = delete;
   RunProgress& operator=(const RunProgress&) = delete;
 
-  void Start(std::string name) { name_ = std::move(name); }
-  void Finish() { ++finished_; }
+  void Start(std::string name, double work) {
+    name_ = std::move(name);
+    work_ = work;
+  }
+  void Finish() { finished_ += work_; }
 
   void Update(double part) {
     const SteadyClock::time_point now = SteadyClock::now();
     if (!on_terminal_ || now < next_) return;
     next_ = now + std::chrono::milliseconds(200);
-    const double done = (finished_ + part) / runs_;
+    const double done = (finished_ + part * work_) / all_work_;
     const double seconds = std::chrono::duration<double>(now - start_).count();
     std::fprintf(stderr, "\r%s: %.0f %%, all runs %.0f %%", name_.c_str(), 100 * part, 100 * done);
     if (done > 0.01) std::fprintf(stderr, ", %.0f s left", seconds * (1 - done) / done);
@@ -82,12 +87,20 @@ class RunProgress {
 
  private:
   const bool on_terminal_ = isatty(STDERR_FILENO) == 1;
-  const double runs_;
+  const double all_work_;
   double finished_ = 0;
+  double work_ = 0;
   std::string name_;
   SteadyClock::time_point start_ = SteadyClock::now();
   SteadyClock::time_point next_ = start_ + std::chrono::milliseconds(500);
 };
+
+// About how long a run takes, in requests: those it makes, and what its pages cost.
+double WorkOf(const Population& population, double rate, double days) {
+  constexpr double kRequestsPerPage = 4;
+  return std::min(rate, population.MaximumRate()) * days +
+         kRequestsPerPage * static_cast<double>(population.pages());
+}
 
 // A share of the greatest rate, or a rate; per day.
 absl::StatusOr<double> CapacityPerDay(const std::string& text, double maximum) {
@@ -188,11 +201,15 @@ absl::Status SimulateCapacity(const Population& population,
   absl::StatusOr<revisit::Allocation> plan = Allocate(population.AsProblem(capacity.rate), how);
   if (!plan.ok()) return plan.status();
   capacity.polite = plan->freshness();
-  capacity.bound = ChannelBound(population, options, plan->total_rate);
+  const double requests = population.cost.empty() ? plan->total_rate
+                                                  : std::accumulate(plan->frequency.begin(),
+                                                                    plan->frequency.end(), 0.0);
+  capacity.bound = ChannelBound(population, options, requests);
   for (const size_t page : report.sample) capacity.frequency.push_back(plan->frequency[page]);
   options.progress = [&](double part) { progress.Update(part); };
   for (const revisit::PolicyKind policy : policies) {
-    progress.Start(absl::StrCat(std::string(PolicyName(policy)), " at ", capacity.name));
+    progress.Start(absl::StrCat(std::string(PolicyName(policy)), " at ", capacity.name),
+                   WorkOf(population, capacity.rate, options.duration));
     options.policy = policy;
     const SteadyClock::time_point start = SteadyClock::now();
     SimulatedRun run{policy, Simulate(population, plan->frequency, options), 0};
@@ -231,6 +248,14 @@ absl::Status PrintAllocations(const Population& population, const SimulatedRepor
   return absl::OkStatus();
 }
 
+// "30 s", or "30 to 7200 s" where servers differ.
+std::string PolitenessOf(const Population& population) {
+  const auto [least, most] =
+      std::minmax_element(population.min_interval.begin(), population.min_interval.end());
+  if (*least == *most) return Text(*least * kSecondsPerDay, " s");
+  return Text(*least * kSecondsPerDay, " to ") + Text(*most * kSecondsPerDay, " s");
+}
+
 SimulatedReport Describe(const SimulateOptions& options, const Population& population) {
   SimulatedReport report;
   report.years = options.years;
@@ -239,20 +264,13 @@ SimulatedReport Describe(const SimulateOptions& options, const Population& popul
       {"population", options.population},
       {"pages", std::to_string(population.pages())},
       {"servers", std::to_string(population.servers())},
-      {"politeness", Text(population.min_interval.front() * kSecondsPerDay, " s")},
+      {"politeness", PolitenessOf(population)},
       {"most", Text(population.MaximumRate() / kSecondsPerDay, " requests/s")},
       {"years", Text(options.years, "")},
       {"start", options.warm ? "warm: in the steady state" : "cold: every copy stale"},
       {"seed", std::to_string(options.seed)},
   };
   return report;
-}
-
-absl::Status WriteTable(const std::string& path, const SimulatedReport& report) {
-  absl::StatusOr<OutputFile> file = OutputFile::Create(path);
-  if (!file.ok()) return file.status();
-  file->Append(ResultsAsCsv(report));
-  return file->Commit();
 }
 
 absl::Status RunSimulate(const SimulateOptions& options) {
@@ -264,12 +282,19 @@ absl::Status RunSimulate(const SimulateOptions& options) {
   if (absl::Status s = CheckCount("--servers", options.servers); !s.ok()) return s;
   absl::StatusOr<std::vector<revisit::PolicyKind>> policies = ParsePolicies(options.policy);
   if (!policies.ok()) return policies.status();
-  // Before the population, which may take a while to read.
+  // Before the population and the years, which may take a while.
   for (const std::string& text : options.capacity) {
     if (absl::StatusOr<double> rate = CapacityPerDay(text, 1); !rate.ok()) return rate.status();
   }
   if (!options.report.empty()) {
     if (absl::Status s = CheckPlotter(); !s.ok()) return s;
+    if (absl::Status s = MakeReportFolder(options.report); !s.ok()) return s;
+  }
+  std::optional<OutputFile> table;
+  if (!options.output.empty()) {
+    absl::StatusOr<OutputFile> file = OutputFile::Create(options.output);
+    if (!file.ok()) return file.status();
+    table.emplace(*std::move(file));
   }
   absl::StatusOr<Population> population = Load(options);
   if (!population.ok()) return population.status();
@@ -281,7 +306,12 @@ absl::Status RunSimulate(const SimulateOptions& options) {
   how.threads = options.threads;
   SimulatedReport report = Describe(options, *population);
   PrintHead(report);
-  RunProgress progress(policies->size() * options.capacity.size());
+  double work = 0;
+  for (const std::string& text : options.capacity) {
+    work += static_cast<double>(policies->size()) *
+            WorkOf(*population, *CapacityPerDay(text, population->MaximumRate()), how.duration);
+  }
+  RunProgress progress(work);
   for (const std::string& text : options.capacity) {
     SimulatedCapacity& capacity = report.capacities.emplace_back();
     capacity.name = text;
@@ -294,8 +324,9 @@ absl::Status RunSimulate(const SimulateOptions& options) {
   if (options.allocations) {
     if (absl::Status s = PrintAllocations(*population, report, options.threads); !s.ok()) return s;
   }
-  if (!options.output.empty()) {
-    if (absl::Status s = WriteTable(options.output, report); !s.ok()) return s;
+  if (table) {
+    table->Append(ResultsAsCsv(report));
+    if (absl::Status s = table->Commit(); !s.ok()) return s;
   }
   if (options.report.empty()) return absl::OkStatus();
   if (absl::Status s = WriteReport(options.report, *population, report, options.threads); !s.ok()) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/chunk_reader.h"
+#include "cli/csv.h"
 #include "cli/plan_input.h"
 #include "cli/units.h"
 #include "revisit/parallel.h"
@@ -58,19 +59,25 @@ absl::StatusOr<Population> Arrange(const PopulationRequest& request, const PlanI
     return absl::InvalidArgumentError(
         absl::StrCat(request.name, ":1: no column change_rate; a simulation needs true rates"));
   }
-  const bool weighted = input.header.Has(kWeight);
   Population population;
   population.first = FirstOfServers(input);
-  population.change_rate.resize(input.pages());
   population.server.resize(input.pages());
-  if (weighted) population.weight.resize(input.pages());
+  std::vector<size_t> place(input.pages());
   std::vector<size_t> next(population.first.begin(), population.first.end() - 1);
   for (size_t i = 0; i < input.pages(); ++i) {
-    const size_t at = next[input.server[i]]++;
-    population.change_rate[at] = input.number[kChangeRate][i];
-    population.server[at] = input.server[i];
-    if (weighted) population.weight[at] = input.number[kWeight][i];
+    place[i] = next[input.server[i]]++;
+    population.server[place[i]] = input.server[i];
   }
+  const auto arrange = [&](PlanColumn column, std::vector<double>& values) {
+    if (!input.header.Has(column)) return;
+    values.resize(input.pages());
+    for (size_t i = 0; i < input.pages(); ++i) values[place[i]] = input.number[column][i];
+  };
+  arrange(kChangeRate, population.change_rate);
+  arrange(kWeight, population.weight);
+  arrange(kCost, population.cost);
+  arrange(kLo, population.lo);
+  arrange(kHi, population.hi);
   const double politeness = request.politeness.value_or(kPoliteness);
   for (size_t s = 0; s < input.server_name.size(); ++s) {
     population.min_interval.push_back(std::max(input.server_interval[s], politeness));
@@ -99,8 +106,7 @@ absl::StatusOr<Population> ReadFile(const PopulationRequest& request) {
   absl::StatusOr<PlanInput> input = ReadPlanInput(
       *reader, options, [](uint64_t) {}, [](const std::string&) {});
   if (!input.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(request.name, ":", std::string(input.status().message())));
+    return absl::InvalidArgumentError(InFile(request.name, input.status()));
   }
   return Arrange(request, *input);
 }

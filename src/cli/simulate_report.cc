@@ -32,6 +32,13 @@ std::string Number(double value) {
   return text;
 }
 
+// For people. The place of a minimum is known to half the digits of the minimum.
+std::string Rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
 template <typename... Values>
 void AppendRow(std::string& csv, double first, Values... rest) {
   csv += Number(first);
@@ -138,8 +145,8 @@ Plot RandomFactorPlot() {
             "Approximation factor of RANDOM",
             absl::StrCat("Freshness under RANDOM over that of evenly spaced visits. No page falls "
                          "below ",
-                         Number(worst.factor), ", reached at L/f = ",
-                         Number(worst.changes_per_visit), " on an endlessly fast server."),
+                         Rounded(worst.factor), ", reached at L/f = ",
+                         Rounded(worst.changes_per_visit), " on an endlessly fast server."),
             "",
             540,
             {}};
@@ -173,8 +180,8 @@ Plot MergeContourPlot() {
       "Lower bound of MERGE",
       absl::StrCat("MERGE keeps at least this part of the optimum, by changes per visit and "
                    "by the server's requests per visit of the page. The least, ",
-                   Number(worst.factor), ", stands at L/f = ", Number(worst.changes_per_visit),
-                   ", f_s/f = ", Number(worst.server_visits), "."),
+                   Rounded(worst.factor), ", stands at L/f = ", Rounded(worst.changes_per_visit),
+                   ", f_s/f = ", Rounded(worst.server_visits), "."),
       "",
       600,
       {}};
@@ -258,7 +265,9 @@ Plot FrequencyPlot(const revisit::Population& population, const SimulatedReport&
     plot.data.emplace_back(file, csv);
     absl::StrAppend(&plot.script, c + 1 < report.capacities.size() ? ", " : "", "'", file,
                     "' using 1:2 with points pt 7 ps 0.25 lc '", colours[c % std::size(colours)],
-                    "' title ", Quoted("capacity " + report.capacities[c].name));
+                    "' notitle, keyentry with points pt 7 ps 0.8 lc '",
+                    colours[c % std::size(colours)], "' title ",
+                    Quoted("capacity " + report.capacities[c].name));
   }
   plot.script += "\n";
   return plot;
@@ -274,9 +283,14 @@ absl::StatusOr<Plot> FrontierPlot(const revisit::Population& population,
             540,
             {}};
   const double most = population.MaximumRate();
+  double least = 0;  // what the lower bounds alone need
+  for (size_t i = 0; i < population.lo.size(); ++i) {
+    least += population.lo[i] * (population.cost.empty() ? 1 : population.cost[i]);
+  }
   std::string csv = "share_of_maximum,POLITE,UNPOLITE\n";
   for (double e = -4; e <= 0.0001; e += 0.2) {
     const double share = std::min(1.0, std::pow(10, e));
+    if (share * most < least) continue;
     double bound[2];
     for (int k = 0; k < 2; ++k) {
       revisit::AllocationOptions options;
@@ -438,6 +452,17 @@ absl::StatusOr<std::string> Page(const SimulatedReport& report, const std::vecto
 
 absl::Status CheckPlotter() { return RunGnuplot("--version", ".", ""); }
 
+absl::Status MakeReportFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--report ", folder, ": cannot make the folder: ", error.message()));
+  }
+  // Without Commit() nothing is left behind.
+  return OutputFile::Create((std::filesystem::path(folder) / "index.html").string()).status();
+}
+
 std::string ResultsAsCsv(const SimulatedReport& report) {
   std::string csv =
       "policy,capacity,rate_per_day,freshness,polite,ratio,ratio_last_fifth,requests,peak_per_hour,"
@@ -456,12 +481,7 @@ std::string ResultsAsCsv(const SimulatedReport& report) {
 
 absl::Status WriteReport(const std::string& folder, const revisit::Population& population,
                          const SimulatedReport& report, int threads) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--report ", folder, ": cannot make the folder: ", error.message()));
-  }
+  if (absl::Status s = MakeReportFolder(folder); !s.ok()) return s;
   absl::StatusOr<Plot> frontier = FrontierPlot(population, report, threads);
   if (!frontier.ok()) return frontier.status();
   const std::vector<Plot> plots = {FreshnessPlot(report),

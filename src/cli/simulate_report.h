@@ -42,6 +42,9 @@ struct SimulatedReport {
 // Fails unless gnuplot can be started, so that nobody waits for a report that cannot be drawn.
 absl::Status CheckPlotter();
 
+// Makes `folder` where it is missing. Fails unless files can be written in it.
+absl::Status MakeReportFolder(const std::string& folder);
+
 // Writes index.html, the plots as SVG and their data as CSV into `folder`, which is made if needed.
 // Allocates the population at further capacities, for the frontier.
 absl::Status WriteReport(const std::string& folder, const revisit::Population& population,

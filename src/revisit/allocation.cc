@@ -22,6 +22,9 @@ constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr size_t kFastFrom = 200'000;
 constexpr size_t kParallelFrom = 20'000;
 constexpr size_t kCheckBlock = 1 << 17;
+// Greater limits count as this one: prices fall with the square of a frequency, and must not reach
+// 0.
+constexpr double kMostRequests = 1e100;
 
 // The first index at which bad(i) holds, or kNone.
 template <typename Bad>
@@ -144,7 +147,10 @@ absl::Status Check(const Problem& problem, int threads) {
 // The limit of each server in cost per unit of time: see Allocate.
 std::vector<double> ServerLimits(const Problem& problem) {
   std::vector<double> limit(problem.servers(), kInfinity);
-  for (size_t s = 0; s < problem.min_interval.size(); ++s) limit[s] = 1 / problem.min_interval[s];
+  for (size_t s = 0; s < problem.min_interval.size(); ++s) {
+    if (problem.min_interval[s] > 0)
+      limit[s] = std::min(1 / problem.min_interval[s], kMostRequests);
+  }
   if (problem.cost.empty()) return limit;
   std::vector<double> least_cost(limit.size(), 1);
   for (size_t i = 0; i < problem.pages(); ++i) {
@@ -212,20 +218,27 @@ absl::StatusOr<Allocation> Allocate(const Problem& problem, const AllocationOpti
     return absl::InvalidArgumentError(
         "the capacity is infinite; without server limits it must be finite");
   }
+  Problem limited = problem;
+  if (limited.capacity < kInfinity) limited.capacity = std::min(limited.capacity, kMostRequests);
   const std::vector<double> limit =
       polite ? ServerLimits(problem) : std::vector<double>(problem.servers(), kInfinity);
-  if (auto status = CheckLowerBounds(problem, limit); !status.ok()) return status;
+  if (auto status = CheckLowerBounds(limited, limit); !status.ok()) return status;
 
   PageOrder order = polite ? PageOrder(problem.server, problem.pages(), problem.servers(), threads)
                            : PageOrder({}, problem.pages(), 1, threads);
   const std::vector<double> cap(limit.begin(),
                                 limit.begin() + static_cast<ptrdiff_t>(order.servers()));
   Allocation result;
-  if (FastApplies(problem, options)) {
-    result.fast = AllocateFast(problem, order, cap, threads, result);
+  if (FastApplies(limited, options)) {
+    result.fast = AllocateFast(limited, order, cap, threads, result);
   }
-  if (!result.fast) AllocateExact(problem, order, cap, options.kind, threads, result);
-  if (!polite) SpreadOverServers(problem, result);
+  if (!result.fast) AllocateExact(limited, order, cap, options.kind, threads, result);
+  if (!polite) SpreadOverServers(limited, result);
+  if (!std::isfinite(result.total_weight)) {
+    return absl::InvalidArgumentError(
+        "the weights add up to more than a number can hold; only their ratios matter, so divide "
+        "them all by the same number");
+  }
   return result;
 }
 

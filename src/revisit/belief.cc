@@ -151,7 +151,7 @@ double MaximumLikelihoodRate(std::span<const Observation> visits) noexcept {
 
 double ChoRate(double visits, double changes, double total_interval) noexcept {
   if (!(visits > 0 && total_interval > 0)) return std::numeric_limits<double>::quiet_NaN();
-  return -std::log((visits - changes + 0.5) / (visits + 0.5)) * visits / total_interval;
+  return std::log((visits + 0.5) / (visits - changes + 0.5)) * visits / total_interval;
 }
 
 double ChoRate(std::span<const Observation> visits) noexcept {

@@ -65,6 +65,9 @@ Problem Population::AsProblem(double capacity) const {
   Problem problem;
   problem.change_rate = change_rate;
   problem.weight = weight;
+  problem.cost = cost;
+  problem.lo = lo;
+  problem.hi = hi;
   problem.server = server;
   problem.min_interval = min_interval;
   problem.capacity = capacity;

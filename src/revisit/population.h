@@ -15,6 +15,9 @@ namespace escalona::revisit {
 struct Population {
   std::vector<double> change_rate;   // by page
   std::vector<double> weight;        // by page; empty: all 1
+  std::vector<double> cost;          // of a fetch, by page; empty: all 1
+  std::vector<double> lo;            // least frequency, by page; empty: none
+  std::vector<double> hi;            // greatest frequency, by page; empty: none
   std::vector<uint32_t> server;      // by page
   std::vector<size_t> first;         // by server, and one more: the number of pages
   std::vector<double> min_interval;  // by server

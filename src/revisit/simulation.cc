@@ -130,8 +130,7 @@ class ServerRun {
     for (PageId id = 0; id < pages_.size(); ++id) AddPage(id, random);
     Visits(politeness);
     for (const Page& page : pages_) {
-      if (page.last > kNever)
-        tally_.curve.Add(page.rate, page.weight, page.last, options_.duration);
+      Count(page, options_.duration);
     }
   }
 
@@ -150,7 +149,7 @@ class ServerRun {
     const double f = frequency_[id];
     if (page.rate == 0) {
       tally_.curve.AddForever(page.weight);
-      return;
+      if (f == 0) return;  // else it is visited for its lower bound alone
     }
     if (!options_.cold) {
       if (f == 0) return;
@@ -158,6 +157,13 @@ class ServerRun {
     }
     // Cannot fail: the allocation checked the numbers.
     policy_->Add(id, {f, page.rate, page.weight}, 0, page.last).IgnoreError();
+  }
+
+  // The copy fetched last, until it is replaced.
+  void Count(const Page& page, double until) {
+    if (page.last > kNever && page.rate > 0) {
+      tally_.curve.Add(page.rate, page.weight, page.last, until);
+    }
   }
 
   void Visits(double politeness) {
@@ -168,7 +174,7 @@ class ServerRun {
     uint64_t requests = 0;
     for (double now = policy_->NextTime(); now < options_.duration; now = policy_->NextTime()) {
       Page& page = pages_[*policy_->Take(now)];
-      if (page.last > kNever) tally_.curve.Add(page.rate, page.weight, page.last, now);
+      Count(page, now);
       page.last = now;
       gap = std::min(gap, now - previous);
       previous = now;

@@ -339,6 +339,37 @@ TEST(AllocationTest, ALimitInsideAJumpOfTheDemandIsMetExactly) {
   EXPECT_EQ(b.saturated_servers, 1U);
 }
 
+TEST(AllocationTest, LimitsTooLargeForPricesStillGiveVisits) {
+  Case c;
+  c.rate = {1, 3};
+  c.server = {0, 1};
+  c.capacity = 1e200;
+  for (const double interval : {0.0, 1e-200}) {
+    c.interval = {interval, interval};
+    for (const AllocationKind kind :
+         {AllocationKind::kOptPolite, AllocationKind::kUnpolite, AllocationKind::kUniform,
+          AllocationKind::kPoliteBinaryLambda}) {
+      AllocationOptions options;
+      options.kind = kind;
+      const absl::StatusOr<Allocation> a = Allocate(c.problem(), options);
+      ASSERT_TRUE(a.ok()) << a.status();
+      EXPECT_GT(a->frequency[0], 1e90);
+      EXPECT_GT(a->frequency[1], 1e90);
+      EXPECT_LE(a->total_rate, 1e200);
+      EXPECT_NEAR(a->freshness(), 1, 1e-12);
+    }
+  }
+}
+
+TEST(AllocationTest, WeightsWhoseSumIsInfiniteAreRefused) {
+  Case c;
+  c.rate = {1, 1};
+  c.weight = {1e308, 1e308};
+  const absl::StatusOr<Allocation> a = Allocate(c.problem());
+  ASSERT_FALSE(a.ok());
+  EXPECT_NE(a.status().message().find("weights"), absl::string_view::npos) << a.status();
+}
+
 TEST(AllocationTest, NoCapacityMeansNoVisits) {
   Case c;
   c.rate = {1, 2, 0};

@@ -63,10 +63,20 @@ class EstimateTest(unittest.TestCase):
         self.assertGreater(kept, 10)
         self.assertAlmostEqual(float(forgot["alpha"]), 0.45, 6)
 
+    def test_names_are_the_same_in_capitals(self):
+        plain = self.estimate("url,interval,changed\nhttp://h/p,5,yes\nhttp://h/q,1,0\n", "--host-priors")
+        other = self.estimate(" URL, Interval,CHANGED \nhttp://h/p,5, Yes\nhttp://H/q,1,0\n", "--host-priors")
+        self.assertEqual([list(r.values())[1:] for r in plain], [list(r.values())[1:] for r in other])
+
+    def test_a_page_that_never_changed_has_rate_0(self):
+        (p,) = self.estimate("page,interval,changed\np,5,0\n")
+        self.assertEqual((p["mle_rate"], p["cho_rate"]), ("0", "0"))
+
     def test_bad_input_is_named(self):
         for text, what in (("", "1:1: the file is empty"), ("page,interval,changed\n", "only a header"), ("page,changed\np,1\n", "no column interval"),
                            ("page,interval,changed\np,1,maybe\n", "2:5: changed 'maybe'"), ("page,interval,changed\np,-1,1\n", "2:3: interval '-1' is negative"),
                            ("page,interval,changed\np,1\n", "2 fields; the header has 3"), ("page,interval,changed\n,1,1\n", "no name"),
+                           ("page,server,interval,changed\np,,1,1\n", "2:3: the server has no name"),
                            ("page,interval,changed,age\np,1,1,x\n", "2:7: age 'x'")):
             code, out, err = run("estimate", "-", stdin=text)
             self.assertEqual((code, out), (2, ""))
@@ -75,6 +85,8 @@ class EstimateTest(unittest.TestCase):
         self.assertEqual((code, len(out.splitlines())), (0, 2))
         self.assertIn("skipped", err)
         self.assertEqual(run("estimate", "-", "--prior", "0,1", stdin="x")[0], 2)
+        self.assertIn("--halflife must be above 0", run("estimate", "-", "--halflife", "0d", stdin="x")[2])
+        self.assertIn("the folder must exist", run("estimate", "-", "-o", "/no/such/folder/x", stdin="x")[2])
 
 
 if __name__ == "__main__":

@@ -192,6 +192,14 @@ class PlanTest(unittest.TestCase):
         self.assertIn("lo", self.refuse("url,change_rate,lo\nhttp://h/a,1,5\n", "-c", "100/s", "-p", "1d"))
         self.assertIn("'h'", self.refuse("url,change_rate,lo\nhttp://h/a,1,5\n", "-c", "100/s", "-p", "1d"))
 
+    def test_skipped_duplicates_leave_no_trace(self):
+        pages = "url,server,change_rate,min_interval\nhttp://a/0,R,1,\nhttp://a/1,S,1,1h\nhttp://a/1,T,2,\nhttp://a/2,S,1,\nhttp://a/2,S,1,9d\nhttp://a/3,U,1,2h\n"
+        kept = "".join(line + "\n" for line in pages.splitlines() if ",T," not in line and "9d" not in line)
+        for args in (("-c", "10%", "-p", "30min"), ("-c", "100/day", "-p", "30min", "--summary", "json")):
+            code, out, err = run("plan", "-", "--skip-bad", *args, stdin=pages)
+            self.assertEqual((code, err.count("already given")), (0, 2))
+            self.assertEqual(out.replace('"bad_rows":2', '"bad_rows":0'), run("plan", "-", *args, stdin=kept)[1])
+
     def test_summary(self):
         pages = "page,server,change_rate,min_interval\na1,A,0.5,\na2,A,1,1.6666666666666667d\na3,A,2,\nb1,B,.1,144min\nb2,B,3e0,\n"
         code, out, err = run("plan", "-", "--capacity", "2/day", "--summary", "json", stdin=pages)
@@ -223,6 +231,40 @@ class PlanTest(unittest.TestCase):
             summary = json.loads(run("plan", "-", "-c", "1/day", *arguments, "--summary", "json", stdin=text)[1])
             self.assertEqual(summary["servers_without_politeness"], without)
             self.assertEqual(summary["politeness_limit_per_day"] is None, without > 0)
+
+    def test_summary_counts_requests_and_their_cost(self):
+        pages = "url,change_rate,cost\nhttp://a/1,1,2\nhttp://b/1,1,5\n"
+        code, out, err = run("plan", "-", "-c", "10/day", "-o", "-", "--summary", "json", stdin=pages)
+        self.assertEqual(code, 0, err)
+        summary = json.loads(err)
+        f = [float(r["frequency"]) for r in rows(out)]
+        self.near(summary["total_frequency_per_day"], f[0] + f[1])
+        self.near(summary["total_cost_per_day"], 2 * f[0] + 5 * f[1])
+        self.near(summary["total_cost_per_day"], 10)
+        text = run("plan", "-", "-c", "10/day", "--summary", "text", stdin=pages)[1]
+        self.assertIn("times their cost", text)
+
+    def test_summary_of_pages_without_weight_is_of_one_mind(self):
+        pages = "url,change_rate,weight\nhttp://a/1,1,0\nhttp://a/2,1,0\n"
+        summary = json.loads(run("plan", "-", "-c", "1/day", "--summary", "json", stdin=pages)[1])
+        for value in (summary["freshness"], summary["polite_bound"], *summary["expected_freshness"].values()):
+            self.assertEqual(value, 1)
+
+    def test_enormous_numbers(self):
+        pages = "url,change_rate\nhttp://a/1,1\nhttp://b/1,3\n"
+        for capacity in ("1e200/day", "1e300/s"):
+            for row in self.plan(pages, "-c", capacity):
+                self.near(row["freshness"], 1)
+            summary = json.loads(run("plan", "-", "-c", capacity, "--summary", "json", stdin=pages)[1], parse_constant=self.fail)
+            self.near(summary["unpolite_bound"], 1)
+        self.assertIn("weights", self.refuse("url,change_rate,weight\nhttp://a/1,1,1e308\nhttp://a/2,1,1e308\n", "-c", "1/day"))
+
+    def test_damaged_gzip_and_hopeless_output_are_told(self):
+        data = gzip.compress(b"url,change_rate\nhttp://a/1,1\n")
+        for broken, what in ((data[:-9], "-: the compressed file ends too early"), (data + b"junk", "-: the compressed file is damaged")):
+            self.assertIn(what, self.refuse(broken, "-c", "1/day"))
+        err = self.refuse("url,change_rate\nhttp://a/1,bad\n", "-c", "1/day", "-o", "/no/such/folder/plan.csv")
+        self.assertIn("the folder must exist", err, "before the pages are read")
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:

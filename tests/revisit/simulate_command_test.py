@@ -93,6 +93,28 @@ class SimulateTest(unittest.TestCase):
         self.assertIn("servers     7", out)
         self.assertGreater(float(rows[0]["ratio"]), 0.99)
 
+    def test_file_with_bounds_and_costs(self):
+        path = self.file("url,change_rate,cost,lo,hi,min_interval\nhttp://a/1,1,10,,1,1h\nhttp://a/2,0.1,1,5,,\n"
+                         "http://b/1,0,,2,,2h\nhttp://b/2,0.2,,,,\n")
+        out, rows = self.table("--population", path, "--policy", "random,merge,bucketed,delayed,hybrid",
+                               "--capacity", "20/day", "--warm", "--years", "3")
+        self.assertIn("politeness  3600 to 7200 s", out)
+        planned = subprocess.run([ESCALONA, "plan", path, "-c", "20/day", "-o", "-"], capture_output=True, text=True, check=True)
+        pages = list(csv.DictReader(planned.stdout.splitlines()))
+        polite = sum(float(page["freshness"]) for page in pages) / 4
+        requests = sum(float(page["frequency"]) for page in pages) * 3 * 365.25
+        for row in rows:
+            self.assertAlmostEqual(float(row["polite"]), polite, 8)
+            self.assertAlmostEqual(float(row["requests"]) / requests, 1, 2, row)
+            self.assertLessEqual(float(row["freshness"]), polite * 1.005, row)
+        self.assertGreater(float(rows[-1]["ratio"]), 0.98)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
+    def test_report_of_a_file_with_bounds(self):
+        path = self.file("url,change_rate,lo\nhttp://a/1,1,10\nhttp://a/2,0.1,5\n")
+        done = run("--population", path, "--years", "1", "--capacity", "90%", "--report", str(self.folder / "r"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_bad_options_are_named(self):
         self.refused("--policy", "merge,best", says="--policy 'best'")
         self.refused("--capacity", "10", says="--capacity '10' is not a rate or a share; write one such as 3/s, 20/h, 1e6/day or 10%")
@@ -151,6 +173,12 @@ class SimulateTest(unittest.TestCase):
         done = run(*SMALL, "--capacity", "1%", "--policy", "merge", "--report", str(self.folder / "taken" / "r"))
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, "taken")
+        self.assertEqual(done.stdout, "", "before the work")
+
+    def test_table_that_cannot_be_written(self):
+        done = run(*SMALL, "-o", str(self.folder / "none" / "table.csv"))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, "the folder must exist")
 
 
 if __name__ == "__main__":

@@ -319,6 +319,7 @@ absl::Status DurableAssociations::Count(Stripe& stripe, std::span<const Associat
   };
   for_each_accepted([&](const AssociationIncrement& item) {
     AppendChange(Change::Kind::kIncrement, item.associator, item.key, item.weight, changes);
+    stripe.changed.prefetch(AbslView(item.associator));
   });
   number = log_.Append(changes, accepted);
   // The last number for all: those between its own and this are of other associators.

@@ -22,7 +22,7 @@ namespace escalona::server {
 // A message of PutURLs: one item.
 class UrlUnit : public PutUnit {
  public:
-  static constexpr size_t kMaxInFlight = 1024;
+  static constexpr size_t kMaxInFlight = 128;
   static constexpr size_t kKept = 64;  // for the next messages of the stream
 
   // A message that is none becomes an item that is skipped.

@@ -2,10 +2,11 @@
 #   make            bin/escalona
 #   make test       all tests (what ./test.sh runs)
 #   make bench      the benchmarks behind docs/performance.md
-#   make install    program, library, headers, CMake package, man page, completion (prefix=, DESTDIR=)
+#   make install    program, library, headers, CMake package, man page, completion (prefix= or PREFIX=, DESTDIR=)
 #   make format     clang-format on every source
 #   make clean
-prefix ?= /usr/local
+PREFIX ?= /usr/local
+prefix ?= $(PREFIX)
 
 .PHONY: all test bench install format clean
 

@@ -149,8 +149,8 @@ class Url {
   [[nodiscard]] std::string_view HostKey() const;
 
   // The domain somebody registered, by the public suffix list: "example.co.uk" for
-  // "www.example.co.uk". Empty for an address, a public suffix itself, or a name without a dot.
-  // O(length of the host); the list is loaded by the first call.
+  // "www.example.co.uk". Empty for an address, a public suffix itself, a name without a dot
+  // or with an empty label ("a..com"). O(length of the host); the list is loaded by the first call.
   [[nodiscard]] std::string_view RegistrableDomain() const;
 
   // The string by which "already known" is decided. Never fetch it: the aggressive profile leaves

@@ -207,8 +207,10 @@ absl::Status Interpreter::CarryOut(const Command& command, const Words& words) {
     const std::string_view word = words.word[arguments - 1];
     const ParsedNumber parsed = ParseNumber(word);
     if (parsed.error == std::errc::result_out_of_range) {
-      return Ignore("number " + Quoted(word) + " is too large; write " + usage +
-                    " with n up to 9223372036854775807");
+      const bool negative = word.front() == '-';
+      return Ignore("number " + Quoted(word) + (negative ? " is too small" : " is too large") +
+                    "; write " + usage +
+                    (negative ? " with n from 0" : " with n up to 9223372036854775807"));
     }
     if (parsed.error != std::errc()) {
       return Ignore(Quoted(word) + " is not a whole number; write " + usage);

@@ -1,7 +1,11 @@
 // The program `escalona`: finds the subcommand and hands over to it.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +21,15 @@ namespace {
 constexpr AddCommand kCommands[] = {AddRun,      AddGen,      AddUrl,   AddPlan,
                                     AddEstimate, AddSimulate, AddServe, AddClient,
                                     AddStore,    AddAssoc,    AddBench};
+
+// A standard stream that was closed would give its number to the next file that is opened, and
+// messages would end in an answer. It is opened the wrong way round, so that using it still fails.
+void OccupyClosedStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
@@ -65,6 +78,7 @@ int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int Main(int argc, char** argv) {
+  OccupyClosedStreams();
   CLI::App app("Escalona: a crawl frontier. It decides which URL is fetched next.", "escalona");
   int status = kDone;
   for (AddCommand add : kCommands) add(app, status);
@@ -88,7 +102,11 @@ int Main(int argc, char** argv) {
   try {
     app.parse(words);
   } catch (const CLI::Success& shown) {
-    return app.exit(shown);
+    app.exit(shown);
+    if (std::cout.flush()) return kDone;
+    std::fputs("escalona: standard output cannot be written; choose another place for it\n",
+               stderr);
+    return kCouldNotBeDone;
   } catch (const CLI::ParseError& error) {
     return ReportUsageError(app, error);
   }

@@ -47,6 +47,9 @@ absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path) {
     if (file.fd_ < 0) return file.Failure("cannot be written");
     return file;
   }
+  if (path.empty()) {
+    return absl::InvalidArgumentError("the name of the output is empty; give one with -o");
+  }
   struct stat there {};
   const bool exists = stat(path.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) {
@@ -59,8 +62,9 @@ absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path) {
     return file;
   }
   if (!exists && lstat(path.c_str(), &there) == 0) {
-    errno = ENOENT;  // a link that leads nowhere: replacing the link is not what was asked for
-    return file.Failure("cannot be written: it is a link that leads nowhere");
+    // Replacing the link is not what was asked for.
+    return absl::NotFoundError(path + ": cannot be written: it is a link that leads nowhere; " +
+                               "remove the link or choose another place with -o");
   }
   // A symbolic link stays: the file it points to is replaced.
   std::error_code ignored;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,7 +19,7 @@ namespace {
 
 struct Options {
   std::string file;
-  std::string output;
+  std::optional<std::string> output;
   bool breadth_first = false;
   bool best_first = false;
   bool strict = false;
@@ -111,7 +112,7 @@ int Run(const Options& options) {
   const std::string& file = options.file;
   absl::StatusOr<InputFile> input = InputFile::Open(file, InputMode::kMapped);
   if (!input.ok()) return Refuse(file, "0: " + std::string(input.status().message()));
-  const std::string target = options.output.empty() ? DefaultOutput(file) : options.output;
+  const std::string target = options.output ? *options.output : DefaultOutput(file);
   if (input->IsSameAs(target)) {
     return Refuse(file, "0: the answer would replace the commands; choose another place with -o");
   }

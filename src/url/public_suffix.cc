@@ -23,6 +23,7 @@ constexpr size_t kMaxDomain = 255;
 std::string_view Url::RegistrableDomain() const {
   const std::string_view name = HostKey();
   if (at_.host_kind != HostKind::kDomain || name.empty() || name.size() > kMaxDomain) return {};
+  if (name.front() == '.' || name.find("..") != name.npos) return {};  // nobody can register it
   if (SuffixList() == nullptr) return {};
   char domain[kMaxDomain + 1];  // libpsl wants a final '\0'
   name.copy(domain, name.size());

@@ -121,7 +121,8 @@ class WhereTheAnswerGoes(InAFolder):
         (self.folder / "a-out.txt").symlink_to("nowhere")
         result = self.run_program("run", "a.txt")
         self.assertEqual(result.returncode, 2)
-        self.assertIn(b"a link that leads nowhere", result.stderr)
+        self.assertEqual(result.stderr, b"a.txt:0: a-out.txt: cannot be written: it is a link that leads nowhere; remove the "
+                         b"link or choose another place with -o\n")
         self.assertEqual(self.files(), ["a-out.txt", "a.txt"])
 
     def test_mode_of_the_answer(self):
@@ -232,6 +233,25 @@ class CompleteOrAbsent(InAFolder):
                            b"directory; the folder must exist\n", ["a.txt"])
         self.check_refused(self.run_program("run", "a.txt", "-o", "a.txt/x"), b"a.txt:0: a.txt/x: cannot be written: Not a "
                            b"directory; the folder must exist\n", ["a.txt"])
+
+    def test_an_empty_output_name_is_not_the_default(self):
+        self.put("a.txt")
+        self.check_refused(self.run_program("run", "a.txt", "-o", ""),
+                           b"a.txt:0: the name of the output is empty; give one with -o\n", ["a.txt"])
+
+    def test_messages_never_end_in_the_answer_when_standard_streams_are_closed(self):
+        self.put("a.txt", b"nonsense\n" + COMMANDS)
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+            with self.subTest(closed):
+                (self.folder / "a-out.txt").unlink(missing_ok=True)
+                done = self.run_program("run", "a.txt", prefix=("sh", "-c", f'"$0" "$@" {closed}'))
+                self.assertEqual((done.returncode, done.stdout), (0, b""))
+                self.assertEqual((self.folder / "a-out.txt").read_bytes(), ANSWER)
+        for closed, arguments in (("<&-", ["run", "-"]), (">&-", ["run", "a.txt", "-o", "-"]), (">&-", ["--help"])):
+            with self.subTest(arguments):
+                done = self.run_program(*arguments, prefix=("sh", "-c", f'"$0" "$@" {closed}'))
+                self.assertEqual((done.returncode, done.stdout), (2, b""))
+                self.assertNotEqual(done.stderr, b"")
 
     def test_output_is_a_directory(self):
         self.put("a.txt")
@@ -399,6 +419,10 @@ class BadInput(InAFolder):
                    b"9223372036854775807\n-:3: number '99999999999999999999' is too large; write ESCALONA <n> with n up to "
                    b"9223372036854775807\n")
         self.check_answer(b"ADD_URLS -1\nADD_URLS -9223372036854775808\nESCALONA -1\nESCALONA_HOST a -1\nLISTA_HOSTS\n", b"")
+
+    def test_a_negative_number_out_of_range_is_not_called_large(self):
+        self.check(self.run_program("run", "-", input=b"ESCALONA -99999999999999999999\n"), 0, b"",
+                   b"-:1: number '-99999999999999999999' is too small; write ESCALONA <n> with n from 0\n")
 
     def big_line(self, before, after):
         path = self.folder / "a.txt"

@@ -348,8 +348,9 @@ TEST(Url, RegistrableDomainFollowsThePublicSuffixList) {
 }
 
 TEST(Url, RegistrableDomainIsEmptyWhereThereIsNone) {
-  for (const char* text : {"http://co.uk/", "http://localhost/", "http://192.0.2.1/",
-                           "http://[::1]/", "http://com/", "http://../"}) {
+  for (const char* text :
+       {"http://co.uk/", "http://localhost/", "http://192.0.2.1/", "http://[::1]/", "http://com/",
+        "http://../", "http://a.com../", "http://a..com/", "http://.com/"}) {
     EXPECT_EQ(Parsed(text).RegistrableDomain(), "") << text;
   }
   EXPECT_EQ(Parsed("http://" + std::string(300, 'a') + ".com/").RegistrableDomain(), "");

@@ -194,6 +194,10 @@ absl::Status Namespaces::Load() {
     Namespace& space = **opened;
     space.base_age_ = record.base_age;
     space.age_since_ = absl::FromUnixMicros(static_cast<int64_t>(record.age_since_micros));
+    // Half-lives that passed meanwhile are over before the first write of this run.
+    if (absl::Status aged = space.counter().SetAge(space.AgeAt(clock_.Now())); !aged.ok()) {
+      return aged;
+    }
     next_id_ = std::max(next_id_, record.id + 1);
     map_.emplace(name, std::move(*opened));
   }

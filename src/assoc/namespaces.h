@@ -37,6 +37,10 @@ struct NamespaceSettings {
   friend bool operator==(const NamespaceSettings&, const NamespaceSettings&) = default;
 };
 
+// The name, as in the API, of a setting that is out of its range, and what it must be; empty if
+// none is.
+std::pair<std::string_view, std::string_view> WrongSetting(const NamespaceSettings& settings);
+
 struct NamespaceUsage {
   AssociationTotals totals;
   uint64_t memory_bytes = 0;

@@ -196,10 +196,11 @@ class Associations(unittest.TestCase):
         answer = client.json("POST", "/ns/shop/associations/batch",
                              [{"key": "u", "associatedKey": "c"}, {"key": "u", "associatedKey": "b"}])
         self.assertEqual((answer["accepted"], answer["errors"][0]["index"]), (1, 0))
-        for body, field in [({"k": 0}, "namespace"), ({"k": "x"}, "k"), ({"nonsense": 1}, "nonsense"), ("[]", "body"),
-                            ({"halfLifeSeconds": -1}, "halfLifeSeconds")]:
+        for body, field in [({"k": 0}, "k"), ({"k": "x"}, "k"), ({"eventWindow": 10**9}, "eventWindow"), ({"nonsense": 1}, "nonsense"), ("[]", "body"),
+                            ({"halfLifeSeconds": -1}, "halfLifeSeconds"), ({"halfLifeSeconds": 0.5}, "halfLifeSeconds")]:
             self.assertEqual(client.error("PUT", "/ns/shop", body), (400, "invalid_argument", field))
-        self.assertEqual(client.error("PUT", "/ns/shop", {"saturate32Bit": False})[0], 409)
+        for field, value in (("saturate32Bit", False), ("internIds", True)):
+            self.assertEqual(client.error("PUT", "/ns/shop", {field: value}), (409, "failed_precondition", field))
         self.assertEqual(client.error("PUT", "/ns/a%20b")[0], 400)
         usage = client.json("GET", "/ns/shop")["usage"]
         self.assertEqual((usage["pairs"], usage["writes"], usage["refused"]), (2, 4, 2))

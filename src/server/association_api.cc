@@ -58,8 +58,9 @@ bool CheckKey(std::string_view key, std::string_view field, Response& response) 
 }
 
 std::optional<StreamFormat> FormatOf(std::string_view name) {
-  if (name == "csv" || name == "text/csv") return StreamFormat::kCsv;
-  if (name == "ndjson" || name == "application/x-ndjson" || name == "application/ndjson") {
+  const auto is = [name](std::string_view other) { return EqualIgnoringCase(name, other); };
+  if (is("csv") || is("text/csv")) return StreamFormat::kCsv;
+  if (is("ndjson") || is("application/x-ndjson") || is("application/ndjson")) {
     return StreamFormat::kNdjson;
   }
   return std::nullopt;

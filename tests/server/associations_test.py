@@ -155,6 +155,9 @@ class Associations(unittest.TestCase):
         self.assertEqual((len(answer["errors"]), answer["moreErrors"]), (1000, 500))
         answer = client.json("POST", "/associations/batch", "y" * 100000 + '\n{"key": "long", "associatedKey": "line"}')
         self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+        blanks = '{"key": "long", "associatedKey": "line"' + " " * 40000 + "}\n"  # refused, however it is cut
+        answer = client.json("POST", "/associations/batch", blanks + '{"key": "long", "associatedKey": "line"}')
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
         answer = client.json("POST", "/associations/batch", 'a,"b ""c"", d"\na,e,3\na\n"a,b\na,f,0\n', {"Content-Type": "text/csv"})
         self.assertEqual(answer["accepted"], 2)
         status, _, _ = client.error("POST", "/associations/batch", b"[" + b" " * (65 << 20))
@@ -169,6 +172,28 @@ class Associations(unittest.TestCase):
         self.assertEqual([e["index"] for e in answer["errors"]], [1, 2, 3])
         self.assertEqual(client.top("a"), [("b", 3), ("c", 2)])
         self.assertEqual(client.error("POST", "/associations/baskets", "x"), (400, "invalid_argument", "body"))
+
+    def test_a_quote_within_a_value_of_csv_is_one(self):
+        client = self.serve().client()
+        rows = 'key,associatedKey2,4\na,5" nail,3\na,6"" nail,2\nb,"x\n""y,""",7\n"",z\na,w\n'
+        answer = client.json("POST", "/associations/batch", rows, {"Content-Type": "Text/CSV; charset=utf-8"})
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (5, [4]))
+        self.assertEqual(client.top("key"), [("associatedKey2", 4)])
+        self.assertEqual(client.top("a"), [('5" nail', 3), ('6"" nail', 2), ("w", 1)])
+        self.assertEqual(client.top("b"), [('x\n"y,"', 7)])
+
+    def test_a_basket_there_is_no_room_for_may_be_sent_again(self):
+        client = self.serve().client()
+        client.json("PUT", "/ns/small", {"maxPairs": 2}, status=201)
+        client.add("a", "x", 1, "small")
+        client.add("a", "y", 1, "small")
+        basket = {"keys": ["p", "q"], "eventId": "e"}
+        answer = client.json("POST", "/ns/small/associations/baskets", [{"keys": []}, basket])
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (0, [0, 1]))
+        client.ask("DELETE", "/ns/small/associations/a")
+        self.assertEqual(client.json("POST", "/ns/small/associations/baskets", basket), {"accepted": 2, "errors": []})
+        answer = client.json("POST", "/ns/small/associations/baskets", basket)
+        self.assertEqual((answer["accepted"], answer["duplicates"]), (0, 1))
 
     def test_a_known_event_counts_once(self):
         client = self.serve().client()

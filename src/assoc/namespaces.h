@@ -87,7 +87,7 @@ class Namespace {
   uint64_t base_age_ = 0;
   double tokens_ = 0;
   absl::Time tokens_at_ = absl::InfinitePast();
-  uint64_t saved_usage_ = 0;
+  std::atomic<uint64_t> saved_usage_ = 0;
   std::atomic<uint64_t> k_ = 20;
   std::atomic<bool> limited_ = false;
   std::atomic<bool> dropped_ = false;

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """The association service over HTTP beside a naive model, and what it answers to everything else."""
 import json
+import os
 import random
+import resource
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -310,6 +313,12 @@ class Associations(unittest.TestCase):
         self.assertEqual(run("top", *at, "user/7"), "3\thats\n1\tshoes\n")
         self.assertEqual(run("top", *at, "user/7", "-k", "1", "--offset", "1"), "1\tshoes\n")
         self.assertIn("pairs            2\n", run("stats", *at))
+        client = server.client()
+        client.json("PUT", "/ns/one", {"k": 1}, status=201)
+        client.add("u", "a\0b", 2, "one")
+        client.add("u", "c", 1, "one")
+        self.assertEqual(run("top", *at, "--namespace", "one", "u"), "2\ta\0b\n")
+        self.assertEqual(run("top", *at, "--namespace", "one", "u", "-k", "5"), "2\ta\0b\n1\tc\n")
         self.assertIn("in use by another process", run("stats", "--data", data, status=2))
         self.assertIn("key", run("add", *at, "", "x", status=2))
         exported = self.folder.name + "/export.csv"
@@ -335,6 +344,27 @@ class Associations(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("writes            270", done.stdout)
         self.assertEqual(server.client().json("GET", "/totals"), {"associators": 10, "pairs": 90, "count": 540})
+
+    def test_the_stats_of_a_folder_have_what_a_crash_left_in_the_log(self):
+        server = self.serve("--durability", "sync")
+        server.client().add("a", "b", 3)
+        server.kill()
+        done = subprocess.run([PROGRAM, "assoc", "stats", "--data", server.data], capture_output=True, text=True)
+        self.assertIn("pairs            1\ncount            3\n", done.stdout)
+
+    def test_what_could_not_be_written_is_not_said_to_be_imported(self):
+        data = self.folder.name + "/data"
+        os.mkdir(data)
+        rows = "".join(f"key-{i},associated-{i},{i + 1}\n" for i in range(30000))
+
+        def little_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+
+        done = subprocess.run([PROGRAM, "assoc", "import", "--data", data, "--format", "csv"], input=rows, capture_output=True,
+                              text=True, preexec_fn=little_room)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("escalona assoc import: ", done.stderr)
 
     def test_nonsense_and_broken_requests_leave_the_server_serving(self):
         server = self.serve()

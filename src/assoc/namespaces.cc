@@ -75,18 +75,9 @@ absl::Status CheckName(std::string_view name) {
 }
 
 absl::Status CheckSettings(const NamespaceSettings& settings) {
-  if (settings.k < 1 || settings.k > 1000000) {
-    return absl::InvalidArgumentError("k is from 1 to 1000000");
-  }
-  if (settings.event_window > 100000000) {
-    return absl::InvalidArgumentError("eventWindow is from 0 to 100000000");
-  }
-  if (settings.half_life < absl::ZeroDuration() ||
-      (settings.half_life > absl::ZeroDuration() && settings.half_life < absl::Seconds(1)) ||
-      settings.half_life > absl::Hours(24 * 36500)) {
-    return absl::InvalidArgumentError("halfLifeSeconds is 0 (none), or from 1 to 100 years");
-  }
-  return absl::OkStatus();
+  const auto [name, right] = WrongSetting(settings);
+  if (name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(std::string(name), " ", std::string(right)));
 }
 
 uint64_t MaxPairs(const NamespaceSettings& settings) {
@@ -94,6 +85,17 @@ uint64_t MaxPairs(const NamespaceSettings& settings) {
 }
 
 }  // namespace
+
+std::pair<std::string_view, std::string_view> WrongSetting(const NamespaceSettings& settings) {
+  if (settings.k < 1 || settings.k > 1000000) return {"k", "must be from 1 to 1000000"};
+  if (settings.event_window > 100000000) return {"eventWindow", "must be from 0 to 100000000"};
+  if (settings.half_life < absl::ZeroDuration() ||
+      (settings.half_life > absl::ZeroDuration() && settings.half_life < absl::Seconds(1)) ||
+      settings.half_life > absl::Hours(24 * 36500)) {
+    return {"halfLifeSeconds", "must be 0 (none), or from 1 s to 100 years"};
+  }
+  return {};
+}
 
 NamespaceSettings Namespace::settings() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -194,6 +196,10 @@ absl::Status Namespaces::Load() {
     Namespace& space = **opened;
     space.base_age_ = record.base_age;
     space.age_since_ = absl::FromUnixMicros(static_cast<int64_t>(record.age_since_micros));
+    // Half-lives that passed meanwhile are over before the first write of this run.
+    if (absl::Status aged = space.counter().SetAge(space.AgeAt(clock_.Now())); !aged.ok()) {
+      return aged;
+    }
     next_id_ = std::max(next_id_, record.id + 1);
     map_.emplace(name, std::move(*opened));
   }

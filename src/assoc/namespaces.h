@@ -37,6 +37,10 @@ struct NamespaceSettings {
   friend bool operator==(const NamespaceSettings&, const NamespaceSettings&) = default;
 };
 
+// The name, as in the API, of a setting that is out of its range, and what it must be; empty if
+// none is.
+std::pair<std::string_view, std::string_view> WrongSetting(const NamespaceSettings& settings);
+
 struct NamespaceUsage {
   AssociationTotals totals;
   uint64_t memory_bytes = 0;
@@ -83,7 +87,7 @@ class Namespace {
   uint64_t base_age_ = 0;
   double tokens_ = 0;
   absl::Time tokens_at_ = absl::InfinitePast();
-  uint64_t saved_usage_ = 0;
+  std::atomic<uint64_t> saved_usage_ = 0;
   std::atomic<uint64_t> k_ = 20;
   std::atomic<bool> limited_ = false;
   std::atomic<bool> dropped_ = false;

@@ -2,6 +2,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct AssocOptions {
   std::string key;
   std::string associated_key;
   uint64_t count = 1;
-  int64_t k = 20;
+  std::optional<int64_t> k;  // the namespace's if not given
   int64_t offset = 0;
   uint64_t min = 0;
   std::string file = "-";
@@ -71,17 +72,19 @@ absl::StatusOr<std::string> Ask(AssocTarget& target, const ClientRequest& reques
 absl::Status Top(const AssocOptions& options, AssocTarget& target) {
   ClientRequest request;
   request.target = Path(options, "/associations/" + Encoded(options.key)) +
-                   "?k=" + std::to_string(options.k) + "&offset=" + std::to_string(options.offset) +
+                   "?offset=" + std::to_string(options.offset) +
                    "&min=" + std::to_string(options.min);
+  if (options.k.has_value()) request.target += "&k=" + std::to_string(*options.k);
   const auto body = Ask(target, request);
   if (!body.ok()) return body.status();
   const json::value list = json::parse(*body);
   for (const json::value& entry : list.as_array()) {
     const json::object& members = entry.as_object();
     const auto& key = members.at("associatedKey").as_string();
-    std::printf("%llu\t%s\n",
-                static_cast<unsigned long long>(members.at("frequency").to_number<uint64_t>()),
-                key.c_str());
+    std::printf("%llu\t",
+                static_cast<unsigned long long>(members.at("frequency").to_number<uint64_t>()));
+    std::fwrite(key.data(), 1, key.size(), stdout);
+    std::putchar('\n');
   }
   return absl::OkStatus();
 }
@@ -112,8 +115,9 @@ absl::Status ReportImport(const ClientResponse& response) {
   for (const json::value& error : errors) {
     const json::object& members = error.as_object();
     const uint64_t item = members.at("index").to_number<uint64_t>() + 1;
-    std::fprintf(stderr, "escalona assoc import: item %llu: %s %s\n",
-                 static_cast<unsigned long long>(item), members.at("field").as_string().c_str(),
+    const auto& field = members.at("field").as_string();
+    std::fprintf(stderr, "escalona assoc import: item %llu: %s%s%s\n",
+                 static_cast<unsigned long long>(item), field.c_str(), field.empty() ? "" : " ",
                  members.at("message").as_string().c_str());
   }
   if (const json::value* more = result.if_contains("moreErrors"); more != nullptr) {
@@ -216,7 +220,7 @@ void AddAssoc(CLI::App& app, int& status) {
   CLI::App* top =
       AddVerb(*assoc, "top", "Show the keys that go with a key most often", Top, options, status);
   top->add_option("key", options->key, "The key")->required();
-  top->add_option("-k", options->k, "How many")->capture_default_str();
+  top->add_option("-k", options->k, "How many; the namespace's k (20) if not given");
   top->add_option("--offset", options->offset, "How many to pass over first")
       ->capture_default_str();
   top->add_option("--min", options->min, "The least frequency")->capture_default_str();

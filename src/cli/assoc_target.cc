@@ -1,6 +1,7 @@
 // Requests over a connection, and requests to the routes in this process.
 #include "cli/assoc_target.h"
 
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
@@ -50,7 +51,8 @@ class DataTarget : public AssocTarget {
   absl::Status Start() {
     absl::Status status = service_.Start();
     started_ = status.ok();
-    return status;
+    // What a crash left in the log is in the totals then.
+    return started_ ? service_.namespaces().Checkpoint() : status;
   }
 
   absl::StatusOr<ClientResponse> Ask(const ClientRequest& asked) override {
@@ -90,6 +92,11 @@ class DataTarget : public AssocTarget {
       match.route->handler(request, response);
     }
     if (absl::Status status = Drain(response, take); !status.ok()) return status;
+    // What is said to be done is on the disk.
+    if (request.method != server::Method::kGet) {
+      if (absl::Status status = service_.namespaces().Checkpoint(); !status.ok()) return status;
+      if (absl::Status status = service_.namespaces().Sync(); !status.ok()) return status;
+    }
     return ClientResponse{response.status, std::move(response.body)};
   }
 
@@ -147,6 +154,9 @@ absl::StatusOr<std::unique_ptr<AssocTarget>> OpenAssocTarget(const std::string& 
   }
   auto directory = store::DataDirectory::Open(data);
   if (!directory.ok()) return directory.status();
+  // Standard output is for what was asked.
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "escalona", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   auto target = std::make_unique<DataTarget>(*std::move(directory));
   if (absl::Status status = target->Start(); !status.ok()) return status;
   return target;

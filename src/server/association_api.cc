@@ -58,8 +58,9 @@ bool CheckKey(std::string_view key, std::string_view field, Response& response) 
 }
 
 std::optional<StreamFormat> FormatOf(std::string_view name) {
-  if (name == "csv" || name == "text/csv") return StreamFormat::kCsv;
-  if (name == "ndjson" || name == "application/x-ndjson" || name == "application/ndjson") {
+  const auto is = [name](std::string_view other) { return EqualIgnoringCase(name, other); };
+  if (is("csv") || is("text/csv")) return StreamFormat::kCsv;
+  if (is("ndjson") || is("application/x-ndjson") || is("application/ndjson")) {
     return StreamFormat::kNdjson;
   }
   return std::nullopt;
@@ -478,10 +479,20 @@ class Api {
     const std::string& name = request.params[0];
     NamespaceSettings settings;
     if (const auto there = namespaces_->Find(name); there != nullptr) settings = there->settings();
+    const NamespaceSettings before = settings;
     if (!ReadSettings(request.body, settings, response)) return;
+    if (const auto [field, right] = assoc::WrongSetting(settings); !field.empty()) {
+      SetInvalid(field, right, response);
+      return;
+    }
     const auto made = namespaces_->Put(name, settings);
     if (!made.ok()) {
-      SetError(made.status(), absl::IsInvalidArgument(made.status()) ? "namespace" : "", response);
+      std::string_view field;
+      if (absl::IsInvalidArgument(made.status())) field = "namespace";
+      if (absl::IsFailedPrecondition(made.status())) {
+        field = settings.saturate_32bit != before.saturate_32bit ? "saturate32Bit" : "internIds";
+      }
+      SetError(made.status(), field, response);
       return;
     }
     response.status = *made ? 201 : 200;

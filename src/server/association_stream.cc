@@ -19,6 +19,8 @@ constexpr size_t kPieceBytes = 64 << 10;
 constexpr size_t kNamesAtOnce = 256;
 constexpr size_t kLongArrayBytes = 512 << 10;
 
+ItemError LongLine() { return {"", "a line may have " + std::to_string(kMaxLineBytes) + " bytes"}; }
+
 // Cuts a stream into lines and parses each.
 class LineSink : public BodySink {
  public:
@@ -63,18 +65,22 @@ class LineSink : public BodySink {
   // The end of the line at the front; npos if it is not there. In CSV, ends between quotes are
   // none.
   size_t LineEnd(std::string_view text) const {
-    size_t end = text.find('\n');
+    const size_t end = text.find('\n');
     if (format_ != StreamFormat::kCsv) return end;
-    size_t counted = 0;
-    size_t quotes = 0;
-    while (end != std::string_view::npos) {
-      quotes += static_cast<size_t>(std::count(text.begin() + static_cast<ptrdiff_t>(counted),
-                                               text.begin() + static_cast<ptrdiff_t>(end), '"'));
-      if (quotes % 2 == 0) break;
-      counted = end;
-      end = text.find('\n', end + 1);
+    if (text.substr(0, end).find('"') == std::string_view::npos) return end;
+    bool quoted = false;
+    bool may_open = true;  // at the beginning of a value; behind a quote that closed: a doubled one
+    for (size_t i = 0; i < text.size(); ++i) {
+      const char c = text[i];
+      if (c == '\n' && !quoted) return i;
+      if (c == '"' && (quoted || may_open)) {
+        quoted = !quoted;
+        may_open = true;
+      } else {
+        may_open = c == ',';
+      }
     }
-    return end;
+    return std::string_view::npos;
   }
 
   void TakeLines(std::string_view piece) {
@@ -96,9 +102,15 @@ class LineSink : public BodySink {
       carry_ = piece;
       return;
     }
-    if (!skipping_) writer_.Refuse(index_, {"", "a line may have 32768 bytes"});
+    if (!skipping_) writer_.Refuse(index_, LongLine());
     skipping_ = true;  // the rest of the line, which counts as one item
     carry_.clear();
+  }
+
+  // Of CSV: the names of the columns.
+  static bool IsHeader(std::string_view line) {
+    constexpr std::string_view kNames = "key,associatedKey";
+    return line.starts_with(kNames) && (line.size() == kNames.size() || line[kNames.size()] == ',');
   }
 
   void TakeLine(std::string_view line) {
@@ -108,10 +120,14 @@ class LineSink : public BodySink {
     }
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+    if (line.size() > kMaxLineBytes) {
+      writer_.Refuse(index_++, LongLine());
+      return;
+    }
     AssociationItem item;
     ItemError error;
     if (format_ == StreamFormat::kCsv) {
-      if (!std::exchange(header_passed_, true) && line.starts_with("key,associatedKey")) return;
+      if (!std::exchange(header_passed_, true) && IsHeader(line)) return;
       if (parser_.ParseRow(line, item, error)) {
         OnItem(item, index_);
       } else {

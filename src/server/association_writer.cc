@@ -28,12 +28,10 @@ void AssociationWriter::Refuse(uint64_t index, const ItemError& error) {
 }
 
 void AssociationWriter::Refuse(uint64_t index, const absl::Status& status) {
-  if (absl::IsResourceExhausted(status)) space_->CountRefused(1);
   Refuse(index, ItemError{"", std::string(status.message())});
 }
 
-void AssociationWriter::Write(std::span<const AssociationItem> items,
-                              std::span<const uint64_t> indices) {
+void AssociationWriter::Count(std::span<const AssociationItem> items) {
   increments_.clear();
   places_.clear();
   wrong_.clear();
@@ -58,9 +56,17 @@ void AssociationWriter::Write(std::span<const AssociationItem> items,
   accepted_ += *counted;
   space_->CountWrites(*counted);
   for (const AssociationBatchError& wrong : wrong_) {
-    const size_t place = places_[wrong.index];
-    if (!items[place].event_id.empty()) events->Forget(items[place].event_id);
-    Refuse(indices[place], wrong.status);
+    const AssociationItem& item = items[places_[wrong.index]];
+    if (!item.event_id.empty()) events->Forget(item.event_id);
+    if (absl::IsResourceExhausted(wrong.status)) space_->CountRefused(1);
+  }
+}
+
+void AssociationWriter::Write(std::span<const AssociationItem> items,
+                              std::span<const uint64_t> indices) {
+  Count(items);
+  for (const AssociationBatchError& wrong : wrong_) {
+    Refuse(indices[places_[wrong.index]], wrong.status);
   }
 }
 
@@ -75,7 +81,12 @@ void AssociationWriter::Write(const Basket& basket, uint64_t index) {
       if (&key != &other) items.push_back({key, other, {}, basket.count});
     }
   }
-  Write(items, std::vector<uint64_t>(items.size(), index));
+  Count(items);
+  if (wrong_.empty()) return;
+  if (wrong_.size() == items.size() && !basket.event_id.empty()) {
+    space_->events()->Forget(basket.event_id);
+  }
+  Refuse(index, wrong_.front().status);
 }
 
 void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey> list,
@@ -85,6 +96,7 @@ void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey
     accepted_ += list.size();
     space_->CountWrites(list.size());
   } else if (absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
+    if (absl::IsResourceExhausted(status)) space_->CountRefused(1);
     Refuse(index, status);
   } else {
     failed_ = status;

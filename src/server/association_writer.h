@@ -37,7 +37,8 @@ class AssociationWriter {
   assoc::Namespace& space() const { return *space_; }
   // Counts the items; `indices` are their places in the request.
   void Write(std::span<const AssociationItem> items, std::span<const uint64_t> indices);
-  // All ordered pairs of the basket: all its errors are those of its index.
+  // All ordered pairs of the basket. Those that are refused are one error; if all are, its event
+  // id is forgotten.
   void Write(const Basket& basket, uint64_t index);
   // Replaces the list of `key`; `index` is the place of its first entry.
   void Replace(std::string_view key, std::span<const CountedKey> list, uint64_t index);
@@ -48,6 +49,8 @@ class AssociationWriter {
   void Respond(Response& response) const;
 
  private:
+  // Counts the items but for those whose event id is known; what is wrong is in wrong_ and places_.
+  void Count(std::span<const AssociationItem> items);
   void Refuse(uint64_t index, const absl::Status& status);
 
   std::shared_ptr<assoc::Namespace> space_;

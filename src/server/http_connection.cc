@@ -251,7 +251,8 @@ void Connection::OnHeader() {
   }
   parsed_.max_body_bytes =
       sink_ != nullptr ? std::numeric_limits<size_t>::max() : route_->options.max_body_bytes;
-  if (!parser_->is_done() && begin_ == end_ && !request_.Header("expect").empty()) {
+  if (!parser_->is_done() && begin_ == end_ && parsed_.version >= 11 &&
+      EqualIgnoringCase(request_.Header("expect"), "100-continue")) {
     out_ += "HTTP/1.1 100 Continue\r\n\r\n";
   }
 }
@@ -259,8 +260,9 @@ void Connection::OnHeader() {
 void Connection::FindRoute() {
   route_ = nullptr;
   answered_ = true;
-  if (parsed_.version >= 11 && !parsed_.has_host) {
-    SetError(400, "invalid_argument", "a request of HTTP/1.1 has a Host header", "Host", response_);
+  if (parsed_.hosts > 1 || (parsed_.version >= 11 && parsed_.hosts == 0)) {
+    SetError(400, "invalid_argument", "a request of HTTP/1.1 has one Host header", "Host",
+             response_);
     return;
   }
   const Router::Match match = loop_.router().Find(request_.method, request_.path, request_.params);
@@ -272,6 +274,9 @@ void Connection::FindRoute() {
   } else if (match.bad_encoding) {
     SetError(400, "invalid_argument", "a '%' in the path is followed by two hexadecimal digits",
              "path", response_);
+  } else if (!IsPercentEncoded(request_.query)) {
+    SetError(400, "invalid_argument", "a '%' in the query is followed by two hexadecimal digits",
+             "query", response_);
   } else {
     route_ = match.route;
     answered_ = false;

@@ -10,11 +10,6 @@ namespace {
 
 char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return LowerAscii(x) == LowerAscii(y); });
-}
-
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   const char lower = LowerAscii(c);
@@ -55,6 +50,11 @@ bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 std::string_view MethodName(Method method) {
   static constexpr std::string_view kNames[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OTHER"};
   return kNames[static_cast<size_t>(method)];
+}
+
+bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return LowerAscii(x) == LowerAscii(y); });
 }
 
 std::string_view Request::Header(std::string_view name) const {
@@ -211,6 +211,15 @@ bool PercentDecode(std::string_view text, bool plus_is_blank, std::string& decod
       i += 2;
     } else {
       decoded += plus_is_blank && text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return true;
+}
+
+bool IsPercentEncoded(std::string_view text) {
+  for (size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 3)) {
+    if (text.size() - at < 3 || HexDigit(text[at + 1]) < 0 || HexDigit(text[at + 2]) < 0) {
+      return false;
     }
   }
   return true;

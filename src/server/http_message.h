@@ -20,6 +20,9 @@ inline constexpr size_t kRoutedMethods = 5;  // all but kOther
 
 std::string_view MethodName(Method method);
 
+// Of ASCII letters.
+bool EqualIgnoringCase(std::string_view a, std::string_view b);
+
 // A request. The views are valid until the handler, or the sink or source it made, is done.
 struct Request {
   Method method = Method::kOther;
@@ -89,6 +92,8 @@ void AppendJsonString(std::string_view text, std::string& json);
 
 // Undoes percent-encoding; false if a '%' is not followed by two hexadecimal digits.
 bool PercentDecode(std::string_view text, bool plus_is_blank, std::string& decoded);
+// Whether that can be done.
+bool IsPercentEncoded(std::string_view text);
 // Encodes everything but unreserved characters.
 void AppendPercentEncoded(std::string_view text, std::string& encoded);
 

@@ -28,7 +28,7 @@ struct ParsedRequest {
   Method method = Method::kOther;
   int version = 11;  // 10 times that of HTTP
   bool is_head = false;
-  bool has_host = false;
+  size_t hosts = 0;     // Host headers
   bool frozen = false;  // views into `text` are in use: what trailers say is ignored
   size_t max_body_bytes = std::numeric_limits<size_t>::max();
 
@@ -39,7 +39,8 @@ struct ParsedRequest {
     target_size = 0;
     method = Method::kOther;
     version = 11;
-    is_head = has_host = frozen = false;
+    is_head = frozen = false;
+    hosts = 0;
     max_body_bytes = std::numeric_limits<size_t>::max();
   }
   // Sets the views of `request` to what is kept here.
@@ -100,11 +101,18 @@ class RequestParser : public boost::beast::http::basic_parser<true> {
     request_.target_size = target.size();
   }
   void on_response_impl(int, Text, int, ErrorCode&) override {}
-  void on_field_impl(boost::beast::http::field field, Text name, Text value, ErrorCode&) override {
+  void on_field_impl(boost::beast::http::field field, Text name, Text value,
+                     ErrorCode& error) override {
     if (request_.frozen) return;
+    // Where the body ends is told by chunks or by a length. Beast takes any other encoding for no
+    // body, and what is in it for the next request.
+    if (field == boost::beast::http::field::transfer_encoding && !chunked()) {
+      error = boost::beast::http::error::bad_transfer_encoding;
+      return;
+    }
     const auto at = static_cast<uint32_t>(request_.text.size());
     const auto name_size = static_cast<uint32_t>(name.size());
-    request_.has_host |= field == boost::beast::http::field::host;
+    if (field == boost::beast::http::field::host) ++request_.hosts;
     request_.fields.push_back({at, name_size, at + name_size, static_cast<uint32_t>(value.size())});
     request_.text.append(name.data(), name.size()).append(value.data(), value.size());
   }

@@ -130,8 +130,11 @@ TEST_F(NamespacesTest, CountsHalveWithTheClockAlsoWhileTheServerIsOff) {
   ASSERT_TRUE(spaces_->Sync().ok());
   clock_.Advance(absl::Hours(2));
   Open();
+  EXPECT_EQ(CountOf("a", "x", "y"), 125);
+  Add("a", "x", "z", 1);  // too late for what passed
   ASSERT_TRUE(spaces_->Maintain().ok());
   EXPECT_EQ(CountOf("a", "x", "y"), 125);
+  EXPECT_EQ(CountOf("a", "x", "z"), 1);
   // A longer half-life begins where the shorter one ended.
   settings.half_life = absl::Hours(10);
   ASSERT_TRUE(spaces_->Put("a", settings).ok());

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """The association service over HTTP beside a naive model, and what it answers to everything else."""
 import json
+import os
 import random
+import resource
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -155,6 +158,9 @@ class Associations(unittest.TestCase):
         self.assertEqual((len(answer["errors"]), answer["moreErrors"]), (1000, 500))
         answer = client.json("POST", "/associations/batch", "y" * 100000 + '\n{"key": "long", "associatedKey": "line"}')
         self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+        blanks = '{"key": "long", "associatedKey": "line"' + " " * 40000 + "}\n"  # refused, however it is cut
+        answer = client.json("POST", "/associations/batch", blanks + '{"key": "long", "associatedKey": "line"}')
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
         answer = client.json("POST", "/associations/batch", 'a,"b ""c"", d"\na,e,3\na\n"a,b\na,f,0\n', {"Content-Type": "text/csv"})
         self.assertEqual(answer["accepted"], 2)
         status, _, _ = client.error("POST", "/associations/batch", b"[" + b" " * (65 << 20))
@@ -169,6 +175,28 @@ class Associations(unittest.TestCase):
         self.assertEqual([e["index"] for e in answer["errors"]], [1, 2, 3])
         self.assertEqual(client.top("a"), [("b", 3), ("c", 2)])
         self.assertEqual(client.error("POST", "/associations/baskets", "x"), (400, "invalid_argument", "body"))
+
+    def test_a_quote_within_a_value_of_csv_is_one(self):
+        client = self.serve().client()
+        rows = 'key,associatedKey2,4\na,5" nail,3\na,6"" nail,2\nb,"x\n""y,""",7\n"",z\na,w\n'
+        answer = client.json("POST", "/associations/batch", rows, {"Content-Type": "Text/CSV; charset=utf-8"})
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (5, [4]))
+        self.assertEqual(client.top("key"), [("associatedKey2", 4)])
+        self.assertEqual(client.top("a"), [('5" nail', 3), ('6"" nail', 2), ("w", 1)])
+        self.assertEqual(client.top("b"), [('x\n"y,"', 7)])
+
+    def test_a_basket_there_is_no_room_for_may_be_sent_again(self):
+        client = self.serve().client()
+        client.json("PUT", "/ns/small", {"maxPairs": 2}, status=201)
+        client.add("a", "x", 1, "small")
+        client.add("a", "y", 1, "small")
+        basket = {"keys": ["p", "q"], "eventId": "e"}
+        answer = client.json("POST", "/ns/small/associations/baskets", [{"keys": []}, basket])
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (0, [0, 1]))
+        client.ask("DELETE", "/ns/small/associations/a")
+        self.assertEqual(client.json("POST", "/ns/small/associations/baskets", basket), {"accepted": 2, "errors": []})
+        answer = client.json("POST", "/ns/small/associations/baskets", basket)
+        self.assertEqual((answer["accepted"], answer["duplicates"]), (0, 1))
 
     def test_a_known_event_counts_once(self):
         client = self.serve().client()
@@ -196,10 +224,11 @@ class Associations(unittest.TestCase):
         answer = client.json("POST", "/ns/shop/associations/batch",
                              [{"key": "u", "associatedKey": "c"}, {"key": "u", "associatedKey": "b"}])
         self.assertEqual((answer["accepted"], answer["errors"][0]["index"]), (1, 0))
-        for body, field in [({"k": 0}, "namespace"), ({"k": "x"}, "k"), ({"nonsense": 1}, "nonsense"), ("[]", "body"),
-                            ({"halfLifeSeconds": -1}, "halfLifeSeconds")]:
+        for body, field in [({"k": 0}, "k"), ({"k": "x"}, "k"), ({"eventWindow": 10**9}, "eventWindow"), ({"nonsense": 1}, "nonsense"), ("[]", "body"),
+                            ({"halfLifeSeconds": -1}, "halfLifeSeconds"), ({"halfLifeSeconds": 0.5}, "halfLifeSeconds")]:
             self.assertEqual(client.error("PUT", "/ns/shop", body), (400, "invalid_argument", field))
-        self.assertEqual(client.error("PUT", "/ns/shop", {"saturate32Bit": False})[0], 409)
+        for field, value in (("saturate32Bit", False), ("internIds", True)):
+            self.assertEqual(client.error("PUT", "/ns/shop", {field: value}), (409, "failed_precondition", field))
         self.assertEqual(client.error("PUT", "/ns/a%20b")[0], 400)
         usage = client.json("GET", "/ns/shop")["usage"]
         self.assertEqual((usage["pairs"], usage["writes"], usage["refused"]), (2, 4, 2))
@@ -284,6 +313,12 @@ class Associations(unittest.TestCase):
         self.assertEqual(run("top", *at, "user/7"), "3\thats\n1\tshoes\n")
         self.assertEqual(run("top", *at, "user/7", "-k", "1", "--offset", "1"), "1\tshoes\n")
         self.assertIn("pairs            2\n", run("stats", *at))
+        client = server.client()
+        client.json("PUT", "/ns/one", {"k": 1}, status=201)
+        client.add("u", "a\0b", 2, "one")
+        client.add("u", "c", 1, "one")
+        self.assertEqual(run("top", *at, "--namespace", "one", "u"), "2\ta\0b\n")
+        self.assertEqual(run("top", *at, "--namespace", "one", "u", "-k", "5"), "2\ta\0b\n1\tc\n")
         self.assertIn("in use by another process", run("stats", "--data", data, status=2))
         self.assertIn("key", run("add", *at, "", "x", status=2))
         exported = self.folder.name + "/export.csv"
@@ -309,6 +344,27 @@ class Associations(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("writes            270", done.stdout)
         self.assertEqual(server.client().json("GET", "/totals"), {"associators": 10, "pairs": 90, "count": 540})
+
+    def test_the_stats_of_a_folder_have_what_a_crash_left_in_the_log(self):
+        server = self.serve("--durability", "sync")
+        server.client().add("a", "b", 3)
+        server.kill()
+        done = subprocess.run([PROGRAM, "assoc", "stats", "--data", server.data], capture_output=True, text=True)
+        self.assertIn("pairs            1\ncount            3\n", done.stdout)
+
+    def test_what_could_not_be_written_is_not_said_to_be_imported(self):
+        data = self.folder.name + "/data"
+        os.mkdir(data)
+        rows = "".join(f"key-{i},associated-{i},{i + 1}\n" for i in range(30000))
+
+        def little_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+
+        done = subprocess.run([PROGRAM, "assoc", "import", "--data", data, "--format", "csv"], input=rows, capture_output=True,
+                              text=True, preexec_fn=little_room)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("escalona assoc import: ", done.stderr)
 
     def test_nonsense_and_broken_requests_leave_the_server_serving(self):
         server = self.serve()

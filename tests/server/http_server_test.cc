@@ -24,6 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // A client that sends and receives bytes.
@@ -275,6 +276,18 @@ TEST_F(HttpServerTest, ExpectingClientsAreToldToContinue) {
   EXPECT_THAT(client.ReceiveUntil("ab"), StartsWith("HTTP/1.1 200 OK"));
 }
 
+TEST_F(HttpServerTest, NobodyElseIsToldToContinue) {
+  Start();
+  for (const char* head : {"HTTP/1.0\r\nExpect: 100-continue\r\n",
+                           "HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n"}) {
+    Client client = Connect();
+    client.Send("POST /echo " + std::string(head) + "Content-Length: 2\r\n\r\n");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    client.Send("ab");
+    EXPECT_THAT(client.ReceiveUntil("ab"), StartsWith("HTTP/1.1 200 OK")) << head;
+  }
+}
+
 TEST_F(HttpServerTest, WhatIsWrongIsSaidInJson) {
   Start();
   EXPECT_THAT(Get("/none"), HasSubstr(R"({"code":"not_found","message":)"));
@@ -283,8 +296,13 @@ TEST_F(HttpServerTest, WhatIsWrongIsSaidInJson) {
   EXPECT_THAT(wrong_method, StartsWith("HTTP/1.1 405 "));
   EXPECT_THAT(wrong_method, HasSubstr("Allow: GET\r\n"));
   EXPECT_THAT(Get("/hello/%zz"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Get("/hello/a?b=%zz"), HasSubstr(R"("field":"query")"));
+  EXPECT_THAT(Get("/hello/a?b=%"), HasSubstr(R"("field":"query")"));
+  EXPECT_THAT(Get("/hello/a?b=%25"), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(Get("/throws"), StartsWith("HTTP/1.1 500 "));
   EXPECT_THAT(Ask("GET /hello/a HTTP/1.1\r\nConnection: close\r\n\r\n"),
+              HasSubstr(R"("field":"Host")"));
+  EXPECT_THAT(Ask("GET /hello/a HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n"),
               HasSubstr(R"("field":"Host")"));
 }
 
@@ -300,6 +318,14 @@ TEST_F(HttpServerTest, WhatIsNoHttpIsRefusedAndClosed) {
         "chunked\r\n\r\n0\r\n\r\n",
         "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
     EXPECT_THAT(Ask(request), StartsWith("HTTP/1.1 400 ")) << request;
+  }
+  // A body whose end nobody can tell must not be taken for requests.
+  for (const char* encoding : {"gzip", "identity", "chunked, gzip", ""}) {
+    const std::string answer =
+        Ask("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: " + std::string(encoding) +
+            "\r\n\r\nGET /hello/smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 ")) << encoding;
+    EXPECT_THAT(answer, Not(HasSubstr("smuggled"))) << encoding;
   }
 }
 

@@ -200,6 +200,10 @@ absl::Status Namespaces::Load() {
     if (absl::Status aged = space.counter().SetAge(space.AgeAt(clock_.Now())); !aged.ok()) {
       return aged;
     }
+    // What a crash left in the log alone is not in the totals yet, and no quota may miss it.
+    if (record.settings.max_pairs > 0) {
+      if (absl::Status written = space.counter().Checkpoint(); !written.ok()) return written;
+    }
     next_id_ = std::max(next_id_, record.id + 1);
     map_.emplace(name, std::move(*opened));
   }

@@ -117,6 +117,21 @@ class Crash(unittest.TestCase):
                 with Server(folder + "/data", "--durability", durability) as server:
                     self.assertEqual(server.client().top("a"), [("b", 7)])
 
+    def test_a_quota_of_pairs_counts_what_is_in_the_log_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Server(folder + "/data", "--durability", "sync") as server:
+                client = server.client()
+                client.json("PUT", "/ns/small", {"maxPairs": 3}, status=201)
+                for key in "xyz":
+                    client.add("a", key, space="small")
+                server.kill()
+            with Server(folder + "/data", "--durability", "sync") as server:
+                client = server.client()
+                status = client.ask("POST", "/ns/small/associations", '{"key":"b","associatedKey":"w"}')[0]
+                self.assertEqual(status, 429)
+                client.add("a", "x", space="small")  # a pair that is there
+                server.stop()
+
     def test_ten_thousand_idle_connections_leave_the_server_serving(self):
         wanted = 10000
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

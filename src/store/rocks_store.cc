@@ -3,6 +3,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/perf_level.h>
 #include <rocksdb/table.h>
@@ -27,7 +28,9 @@ absl::Status StatusOf(const rocksdb::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const std::string message = "store: " + status.ToString();
   if (status.IsCorruption()) return absl::DataLossError(message);
-  if (status.IsNoSpace()) return absl::ResourceExhaustedError(message);
+  if (status.IsNoSpace()) {
+    return absl::ResourceExhaustedError(message + "; make room, then start this program again");
+  }
   return absl::InternalError(message);
 }
 
@@ -43,6 +46,16 @@ class NoLog : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+// A full disk that has room again: RocksDB would go on by itself, and end the process on the way,
+// with an assertion about the log whose last write failed. It goes on when it is opened again.
+class NoRecovery : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
 };
 
 // The changes in the order of their keys, those of one key as they were: RocksDB finds the place of
@@ -194,6 +207,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
   // Ids do not compress.
   rocks.compression = options.compress ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
   rocks.info_log = std::make_shared<NoLog>();
+  rocks.listeners.push_back(std::make_shared<NoRecovery>());
   rocks.avoid_flush_during_recovery = true;  // opening is quicker
   rocks.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   rocksdb::BlockBasedTableOptions table;

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "frontier/check.h"
+#include "store/data_directory.h"
 #include "store/store.h"
 
 namespace escalona::cli {
@@ -31,9 +32,14 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenExisting(const std::string& fo
   const std::string path = FrontierFolder(folder);
   std::error_code error;
   if (!std::filesystem::exists(path + "/CURRENT", error)) {
+    if (error) return absl::PermissionDeniedError("cannot be read: " + error.message());
     return absl::NotFoundError(
         "no frontier is kept here; give the folder of `serve --data`, or "
         "the one a library opened");
+  }
+  if (path != folder) {
+    const absl::Status format = store::DataDirectory::CheckFormat(folder);
+    if (!format.ok()) return format;
   }
   auto opened = store::OpenRocksStore(path, {.compress = true, .create = false});
   if (absl::IsFailedPrecondition(opened.status())) {

@@ -136,8 +136,11 @@ ServerUnaryReactor* FrontierService::BlockQueueUntil(CallbackServerContext* cont
                                                      const urlfrontier::BlockQueueParams* request,
                                                      Empty*) {
   return Later(context, workers_, "BlockQueueUntil", [this, request] {
+    // The API counts in whole seconds, and the one that is named is still blocked.
+    const absl::Duration rest =
+        request->time() == 0 ? absl::ZeroDuration() : absl::Milliseconds(999);
     return frontier_.BlockQueueUntil(CrawlOf(request->crawlid()), request->key(),
-                                     TimeOfSeconds(request->time()));
+                                     TimeOfSeconds(request->time()) + rest);
   });
 }
 

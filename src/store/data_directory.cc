@@ -75,11 +75,15 @@ bool IsNew(const std::string& folder) {
   return true;
 }
 
-absl::Status CheckFormat(const std::string& folder) {
+}  // namespace
+
+absl::Status DataDirectory::CheckFormat(const std::string& folder) {
   const std::string path = folder + "/FORMAT";
-  if (!fs::exists(path)) {
-    return WriteFile(folder, "FORMAT",
-                     std::string(kFormatWords) + std::to_string(DataDirectory::kFormat) + "\n");
+  std::error_code missing;
+  if (!fs::exists(path, missing)) {
+    return absl::FailedPreconditionError(folder +
+                                         " has files but no FORMAT: it is no data folder of "
+                                         "escalona, or a damaged one; nothing was changed");
   }
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -89,18 +93,15 @@ absl::Status CheckFormat(const std::string& folder) {
   if (!text.starts_with(kFormatWords) || end.ec != std::errc() || version < 1 ||
       std::string_view(end.ptr, text.data() + text.size() - end.ptr) != "\n") {
     return absl::DataLossError(path + " is damaged: it should read '" + std::string(kFormatWords) +
-                               std::to_string(DataDirectory::kFormat) + "'; nothing was changed");
+                               std::to_string(kFormat) + "'; nothing was changed");
   }
-  if (version > DataDirectory::kFormat) {
+  if (version > kFormat) {
     return absl::FailedPreconditionError(folder + " has format " + std::to_string(version) +
                                          ", made by a newer escalona; this one " + "reads format " +
-                                         std::to_string(DataDirectory::kFormat) +
-                                         "; nothing was changed");
+                                         std::to_string(kFormat) + "; nothing was changed");
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) try {
   std::error_code error;
@@ -110,15 +111,15 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) try {
         "cannot make the folder " + path + ": " +
         (error ? error.message() : "there is a file of that name"));
   }
-  if (!fs::exists(path + "/FORMAT") && !IsNew(path)) {
-    return absl::FailedPreconditionError(path +
-                                         " has files but no FORMAT: it is no data folder of "
-                                         "escalona, or a damaged one; nothing was changed");
-  }
+  if (!fs::exists(path + "/FORMAT") && !IsNew(path)) return CheckFormat(path);
   const auto lock = Lock(path);
   if (!lock.ok()) return lock.status();
   DataDirectory directory(path, *lock);
-  if (absl::Status status = CheckFormat(path); !status.ok()) return status;
+  const absl::Status status =
+      fs::exists(path + "/FORMAT")
+          ? CheckFormat(path)
+          : WriteFile(path, "FORMAT", std::string(kFormatWords) + std::to_string(kFormat) + "\n");
+  if (!status.ok()) return status;
   return directory;
 } catch (const fs::filesystem_error& error) {
   return absl::FailedPreconditionError(error.what());

@@ -22,6 +22,9 @@ class DataDirectory {
   // program made it, or it has files and no FORMAT; DataLoss: FORMAT cannot be understood. Nothing
   // is changed in a folder that is refused.
   static absl::StatusOr<DataDirectory> Open(const std::string& path);
+  // Of a folder that is there: whether its FORMAT is one that Open takes. Takes no lock, changes
+  // nothing.
+  static absl::Status CheckFormat(const std::string& path);
   DataDirectory(DataDirectory&& other) noexcept;
   DataDirectory& operator=(DataDirectory&& other) noexcept;
   ~DataDirectory();

@@ -312,6 +312,17 @@ class Control(WireTest):
         time.sleep(2.05)
         self.assertEqual(len(self.frontier.get()), 1)
 
+    def test_a_block_holds_for_the_whole_of_its_last_second(self):
+        self.frontier.put(discovered("http://a.com/"))
+        until = int(time.time()) + 1
+        self.frontier.block("a.com", until)
+        while True:
+            urls = self.frontier.get_urls()
+            if time.time() >= until + 1 or urls:
+                break
+            time.sleep(0.02)
+        self.assertGreaterEqual(time.time(), until + 1)
+
     def test_a_block_for_ever(self):
         self.frontier.put(discovered("http://a.com/"))
         self.frontier.block("a.com", 2**64 - 1)

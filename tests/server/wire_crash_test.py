@@ -173,6 +173,17 @@ class Refusal(FolderTest):
         self.assertIn("99", self.refused(self.data))
         self.assertEqual((self.data / "FORMAT").read_text(), "escalona data 99\n")
 
+    def test_store_commands_on_a_folder_of_a_newer_program(self):
+        self.assertEqual(Server(self.data).stop(), 0)
+        (self.data / "FORMAT").write_text("escalona data 99\n")
+        before = sorted(path.name for path in (self.data / "frontier").iterdir())
+        for command in ("check", "stats", "compact"):
+            done = subprocess.run([ESCALONA, "store", command, str(self.data)], capture_output=True,
+                                  text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, command)
+            self.assertIn("format 99", done.stderr)
+        self.assertEqual(sorted(path.name for path in (self.data / "frontier").iterdir()), before)
+
     def test_a_damaged_store(self):
         server = Server(self.data)
         frontier = Frontier(server)

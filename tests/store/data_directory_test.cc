@@ -79,6 +79,18 @@ TEST_F(DataDirectoryTest, ANewerOrDamagedFormatIsRefusedAndKept) {
   }
 }
 
+TEST_F(DataDirectoryTest, TheFormatIsCheckedWithoutTheLock) {
+  ASSERT_FALSE(DataDirectory::CheckFormat(path_).ok());
+  EXPECT_FALSE(fs::exists(path_));
+  const auto held = DataDirectory::Open(path_);
+  ASSERT_TRUE(held.ok());
+  EXPECT_TRUE(DataDirectory::CheckFormat(path_).ok());
+  SetFormat("escalona data 2\n");
+  EXPECT_EQ(DataDirectory::CheckFormat(path_).code(), absl::StatusCode::kFailedPrecondition);
+  SetFormat("rubbish\n");
+  EXPECT_EQ(DataDirectory::CheckFormat(path_).code(), absl::StatusCode::kDataLoss);
+}
+
 TEST_F(DataDirectoryTest, AFolderOfSomethingElseIsRefused) {
   fs::create_directories(path_);
   std::ofstream(path_ + "/letter.txt") << "dear";

@@ -2,6 +2,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdarg>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -75,11 +77,44 @@ std::vector<Batch::Change> InOrder(const Batch& batch) {
   return changes;
 }
 
+// The files of this process, of which none is deleted while a database is opened: RocksDB takes a
+// list of tables that was cut off for a shorter list, and would delete the tables that are not on
+// it before anybody can see that they are missing.
+class KeepingFiles : public rocksdb::FileSystemWrapper {
+ public:
+  KeepingFiles() : rocksdb::FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "escalona.KeepingFiles"; }
+  rocksdb::IOStatus DeleteFile(const std::string& name, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* context) override {
+    return keeping_ ? rocksdb::IOStatus::OK()
+                    : FileSystemWrapper::DeleteFile(name, options, context);
+  }
+  void EndKeeping() { keeping_ = false; }
+
+ private:
+  std::atomic<bool> keeping_ = true;
+};
+
+bool HasTables(const std::string& path) {
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(path, none)) {
+    if (file.path().extension() == ".sst") return true;
+  }
+  return false;
+}
+
+bool IsEmpty(rocksdb::DB& db) {
+  const std::unique_ptr<rocksdb::Iterator> at(db.NewIterator({}));
+  at->SeekToFirst();
+  return !at->Valid() && at->status().ok();
+}
+
 constexpr int kBuffersPerFile = 4;
 
 class RocksStore : public Store {
  public:
-  explicit RocksStore(std::unique_ptr<rocksdb::DB> db) : db_(std::move(db)) {}
+  RocksStore(std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db)
+      : env_(std::move(env)), db_(std::move(db)) {}
 
   absl::StatusOr<std::optional<std::string>> Get(std::string_view key) override {
     std::string value;
@@ -189,7 +224,8 @@ class RocksStore : public Store {
   }
 
  private:
-  std::unique_ptr<rocksdb::DB> db_;
+  const std::unique_ptr<rocksdb::Env> env_;
+  const std::unique_ptr<rocksdb::DB> db_;
   std::atomic<bool> failing_ = false;  // the last write failed
 };
 
@@ -214,9 +250,28 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
   table.block_cache = rocksdb::NewLRUCache(options.cache_bytes);
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   rocks.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(rocks, path, &db);
-  if (status.ok()) return std::make_unique<RocksStore>(std::unique_ptr<rocksdb::DB>(db));
+  const bool has_tables = HasTables(path);
+  const auto files = std::make_shared<KeepingFiles>();
+  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(files);
+  rocks.env = env.get();
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(rocks, path, &opened);
+  std::unique_ptr<rocksdb::DB> db(opened);
+  if (status.ok() && has_tables && IsEmpty(*db)) {
+    return absl::DataLossError("store: " + path +
+                               ": the list of its tables (MANIFEST) is damaged: there are tables, "
+                               "and none is on it; restore a backup");
+  }
+  if (status.ok()) {
+    // Now what is no longer needed can go.
+    if (db->DisableFileDeletions().ok()) {
+      files->EndKeeping();
+      if (const rocksdb::Status purged = db->EnableFileDeletions(true); !purged.ok()) {
+        return StatusOf(purged);
+      }
+    }
+    return std::make_unique<RocksStore>(std::move(env), std::move(db));
+  }
   // Of another process, and of this one; that LOCK cannot be opened is told otherwise.
   for (const char* locked : {"While lock file", "lock hold by current process"}) {
     if (status.IsIOError() && status.ToString().find(locked) != std::string::npos) {

@@ -201,7 +201,7 @@ TEST_F(FrontierCheckTest, TheProgramTellsAndExitsAccordingly) {
   {
     const auto frontier = Open();
     EXPECT_EQ(Program("check"), 2) << Output();
-    EXPECT_THAT(Output(), HasSubstr("another process"));
+    EXPECT_THAT(Output(), HasSubstr("another program, is using it"));
   }
   Delete(frontier::Kind::kFinger);
   EXPECT_EQ(Program("check"), 1) << Output();

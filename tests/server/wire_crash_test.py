@@ -197,6 +197,21 @@ class Refusal(FolderTest):
         self.refused(self.data)
         self.assertEqual(manifest.read_bytes(), bytes(content))  # nothing was reset
 
+    def test_a_store_whose_list_of_tables_was_cut_off(self):
+        server = Server(self.data)
+        frontier = Frontier(server)
+        frontier.put(*[discovered(f"http://a.com/{i}") for i in range(100)])
+        frontier.close()
+        self.assertEqual(server.stop(), 0)
+        subprocess.run([ESCALONA, "store", "compact", str(self.data)], check=True, capture_output=True)
+        tables = sorted((self.data / "frontier").glob("*.sst"))
+        self.assertTrue(tables)
+        manifest = max((self.data / "frontier").glob("MANIFEST-*"))
+        os.truncate(manifest, manifest.stat().st_size // 2)
+        for _ in range(2):
+            self.assertIn("MANIFEST", self.refused(self.data))
+            self.assertEqual(sorted((self.data / "frontier").glob("*.sst")), tables)
+
     def test_a_folder_that_is_none(self):
         self.data.write_text("a file")
         self.assertIn(str(self.data), self.refused(self.data))

@@ -235,8 +235,8 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
                                                       const RocksOptions& options) {
   rocksdb::Options rocks;
   rocks.create_if_missing = options.create;
-  // Many small buffers, written to a file together: the search for a key's place stays within the
-  // processor's cache, which makes it twice as fast, and files do not get smaller.
+  // Some small buffers, written to a file together: more of the search for a key's place stays
+  // within the processor's cache, and files do not get smaller.
   rocks.write_buffer_size = options.write_buffer_bytes / kBuffersPerFile;
   rocks.min_write_buffer_number_to_merge = kBuffersPerFile;
   rocks.max_write_buffer_number = 2 * kBuffersPerFile + 2;

@@ -184,12 +184,15 @@ class Refusal(FolderTest):
             self.assertIn("format 99", done.stderr)
         self.assertEqual(sorted(path.name for path in (self.data / "frontier").iterdir()), before)
 
-    def test_a_damaged_store(self):
+    def store_some(self):
         server = Server(self.data)
         frontier = Frontier(server)
         frontier.put(*[discovered(f"http://a.com/{i}") for i in range(100)])
         frontier.close()
         self.assertEqual(server.stop(), 0)
+
+    def test_a_damaged_store(self):
+        self.store_some()
         manifest, = (self.data / "frontier").glob("MANIFEST-*")
         content = bytearray(manifest.read_bytes())
         content[len(content) // 2:] = b"\xff" * (len(content) - len(content) // 2)
@@ -198,11 +201,7 @@ class Refusal(FolderTest):
         self.assertEqual(manifest.read_bytes(), bytes(content))  # nothing was reset
 
     def test_a_store_whose_list_of_tables_was_cut_off(self):
-        server = Server(self.data)
-        frontier = Frontier(server)
-        frontier.put(*[discovered(f"http://a.com/{i}") for i in range(100)])
-        frontier.close()
-        self.assertEqual(server.stop(), 0)
+        self.store_some()
         subprocess.run([ESCALONA, "store", "compact", str(self.data)], check=True, capture_output=True)
         tables = sorted((self.data / "frontier").glob("*.sst"))
         self.assertTrue(tables)

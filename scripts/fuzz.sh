@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs one fuzz target from its seeds: scripts/fuzz.sh NAME [SECONDS]
-# 60 s by default for what reads the files of users, 15 s for the rest, 1800 s with ESCALONA_LONG=1. An input that fails is kept in build/fuzz/artifacts/.
+# 60 s by default for what reads the files of users, 15 s for the rest, always with the same random
+# numbers, so that a change is judged by what it changed. With ESCALONA_LONG=1 or SECONDS: 1800 s or
+# SECONDS of new ones. An input that fails is kept in build/fuzz/artifacts/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1
@@ -13,6 +15,7 @@ seeds=tests/fuzz/corpus/$name
 dictionary=tests/fuzz/$name.dict
 arguments=(-max_total_time="${seconds:-$usual}" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1
            -artifact_prefix="build/fuzz/artifacts/$name-" -verbosity=0)
+[ -n "$seconds" ] || arguments+=(-seed=1)
 [ -f "$dictionary" ] && arguments+=(-dict="$dictionary")
 [ -d "$seeds" ] || seeds=
 "build/fuzz/tests/fuzz/fuzz_$name" "${arguments[@]}" "$corpus" $seeds

@@ -119,7 +119,7 @@ class LineSink : public BodySink {
       return;
     }
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
     if (line.size() > kMaxLineBytes) {
       writer_.Refuse(index_++, LongLine());
       return;

@@ -161,6 +161,8 @@ class Associations(unittest.TestCase):
         blanks = '{"key": "long", "associatedKey": "line"' + " " * 40000 + "}\n"  # refused, however it is cut
         answer = client.json("POST", "/associations/batch", blanks + '{"key": "long", "associatedKey": "line"}')
         self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+        answer = client.json("POST", "/associations/batch", '\r\r\n\r \n{"key": "long"}\n\r\t\r\n\r\n{}')  # blank lines are no items
+        self.assertEqual([e["index"] for e in answer["errors"]], [0, 1])
         answer = client.json("POST", "/associations/batch", 'a,"b ""c"", d"\na,e,3\na\n"a,b\na,f,0\n', {"Content-Type": "text/csv"})
         self.assertEqual(answer["accepted"], 2)
         status, _, _ = client.error("POST", "/associations/batch", b"[" + b" " * (65 << 20))

@@ -45,7 +45,8 @@ void AppendPath(uint64_t max_depth, uint64_t i, std::mt19937_64& random, std::st
     line += '/';
     if (max_depth <= 20) line += kWords[random() % std::size(kWords)];
   }
-  line += (depth > 0 ? "/p" : "?p") + std::to_string(i);
+  line += depth > 0 ? "/p" : "?p";
+  line += std::to_string(i);
   if (random() % 4 == 0) line += "?id=" + std::to_string(random() % 1000);
 }
 

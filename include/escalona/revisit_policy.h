@@ -90,7 +90,7 @@ class RevisitPolicy {
 
   // When the server is to be asked next; infinity when no page has f > 0. Changes by Take, Add,
   // Update, Remove and SetPoliteness only, never by the passage of time. O(1).
-  [[nodiscard]] double NextTime() const;
+  [[nodiscard]] double NextTime() const noexcept { return due_ > earliest_ ? due_ : earliest_; }
 
   // The page to visit now, which counts as requested at `now`. nullopt, and nothing changed, when
   // now < NextTime(). Cost: RANDOM, bucketed MERGE and HYBRID O(1) amortised, MERGE and DELAYED
@@ -139,6 +139,7 @@ class RevisitPolicy {
   double politeness_;
   double last_request_ = kNever;
   double earliest_ = kNever;  // least t with t - last_request_ >= politeness_
+  double due_ = std::numeric_limits<double>::infinity();  // what Due() said after the last change
   double clock_ = kNever;
 };
 

@@ -2,29 +2,64 @@
 #include "cli/csv.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/byte_masks.h"
 
 namespace escalona::cli {
 
+namespace {
+
+// Takes the first line off `text`, whose end is at `end`.
+std::string_view TakeLine(std::string_view& text, size_t end) {
+  std::string_view row = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (!row.empty() && row.back() == '\r') row.remove_suffix(1);
+  return row;
+}
+
+}  // namespace
+
 absl::StatusOr<size_t> CsvSplitter::Split(std::string_view row, CsvField* fields, size_t limit) {
-  if (std::memchr(row.data(), '"', row.size()) != nullptr) return SplitQuoted(row, fields, limit);
-  const char* begin = row.data();
-  const char* const end = row.data() + row.size();
+  if (row.find('"') != std::string_view::npos) return SplitQuoted(row, fields, limit);
   size_t count = 0;
-  while (true) {
-    const void* found = std::memchr(begin, ',', static_cast<size_t>(end - begin));
-    const char* stop = found == nullptr ? end : static_cast<const char*>(found);
-    if (count < limit) {
-      fields[count] = {{begin, static_cast<size_t>(stop - begin)},
-                       static_cast<size_t>(begin - row.data())};
-    }
-    ++count;
-    if (found == nullptr) return count;
-    begin = stop + 1;
+  for (size_t begin = 0;; ++count) {
+    const size_t end = std::min(row.find(',', begin), row.size());
+    if (count < limit) fields[count] = {row.substr(begin, end - begin), begin};
+    if (end == row.size()) return count + 1;
+    begin = end + 1;
   }
+}
+
+absl::StatusOr<size_t> CsvSplitter::SplitLine(std::string_view& text, CsvField* fields,
+                                              size_t limit, std::string_view& row) {
+  size_t count = 0;
+  size_t begin = 0;
+  size_t end = text.size();
+  for (size_t from = 0; from < end; from += ByteBlock::kSize) {
+    const ByteBlock block(text, from);
+    uint64_t marks = (block.Equal(',') | block.Equal('\n') | block.Equal('"')) & block.valid();
+    for (; marks != 0 && end == text.size(); marks &= marks - 1) {
+      const size_t at = from + static_cast<size_t>(std::countr_zero(marks));
+      if (text[at] == '\n') {
+        end = at;
+        break;
+      }
+      if (text[at] == '"') {
+        row = TakeLine(text, std::min(text.find('\n', at), text.size()));
+        return SplitQuoted(row, fields, limit);
+      }
+      if (count < limit) fields[count] = {text.substr(begin, at - begin), begin};
+      ++count;
+      begin = at + 1;
+    }
+  }
+  row = TakeLine(text, end);
+  if (count < limit) fields[count] = {row.substr(begin), begin};
+  return count + 1;
 }
 
 absl::StatusOr<size_t> CsvSplitter::SplitQuoted(std::string_view row, CsvField* fields,

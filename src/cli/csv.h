@@ -25,6 +25,10 @@ class CsvSplitter {
   // Puts the first fields of `row`, which has no line end, into fields[0..limit) and returns how
   // many the row has in all. Fails for a quote that does not close; error_offset() says where.
   absl::StatusOr<size_t> Split(std::string_view row, CsvField* fields, size_t limit);
+  // The same for the first line of `text`. `row` becomes that line, without its end ("\n" or
+  // "\r\n"), and `text` what follows it, also when this fails.
+  absl::StatusOr<size_t> SplitLine(std::string_view& text, CsvField* fields, size_t limit,
+                                   std::string_view& row);
   [[nodiscard]] size_t error_offset() const { return error_offset_; }
 
  private:

@@ -62,6 +62,7 @@ absl::StatusOr<double> ParseColumn(PlanColumn c, std::string_view text) {
     if (!std::isnan(value)) return value;
     return absl::InvalidArgumentError("is empty; a number is needed");
   }
+  if (text == "1") return 1;  // most weights
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool plain = error == std::errc() && end == text.data() + text.size() && value < INFINITY &&
@@ -96,9 +97,11 @@ struct ParseJob {
   CsvSplitter splitter;
   CsvField fields[PlanHeader::kMostColumns];
   uint32_t last_server = 0;
+  std::string last_site;  // what named it, or how its URLs begin; empty: not known
 
   void Clear() {
     lines = 0;
+    last_site.clear();
     for (std::vector<double>& column : number) column.clear();
     server.clear();
     server_name.clear();
@@ -116,15 +119,12 @@ class ChunkParser {
       : header_(header), options_(options) {}
 
   void Parse(ParseJob& job) const {
-    const char* at = job.text.data();
-    const char* const end = at + job.text.size();
-    for (; at < end; ++job.lines) {
-      const void* found = std::memchr(at, '\n', static_cast<size_t>(end - at));
-      const char* stop = found == nullptr ? end : static_cast<const char*>(found);
-      std::string_view row(at, static_cast<size_t>(stop - at));
-      if (!row.empty() && row.back() == '\r') row.remove_suffix(1);
-      if (!row.empty()) ParseRow(row, job);
-      at = stop + 1;
+    std::string_view text = job.text;
+    std::string_view row;
+    for (; !text.empty(); ++job.lines) {
+      const absl::StatusOr<size_t> count =
+          job.splitter.SplitLine(text, job.fields, PlanHeader::kMostColumns, row);
+      if (!row.empty()) TakeRow(row, count, job);
     }
   }
 
@@ -133,8 +133,8 @@ class ChunkParser {
     job.bad.push_back({job.lines, offset, std::move(message)});
   }
 
-  void ParseRow(std::string_view row, ParseJob& job) const {
-    absl::StatusOr<size_t> count = job.splitter.Split(row, job.fields, PlanHeader::kMostColumns);
+  // The row has `count` fields, which are in the job.
+  void TakeRow(std::string_view row, const absl::StatusOr<size_t>& count, ParseJob& job) const {
     if (!count.ok()) {
       return Bad(job, job.splitter.error_offset(), std::string(count.status().message()));
     }
@@ -179,29 +179,24 @@ class ChunkParser {
   }
 
   bool FindServer(const CsvField& page, ParseJob& job, uint32_t& server) const {
-    std::string_view name;
-    if (header_.Has(kServer)) {
-      const CsvField& field = job.fields[header_.column[kServer]];
-      name = field.text;
-      if (name.empty()) {
-        Bad(job, field.offset, "the server has no name");
-        return false;
-      }
-    } else {
-      name = HostOf(page.text);
-      if (name.empty() && (options_.servers_matter || header_.Has(kMinInterval))) {
-        Bad(job, page.offset,
-            "this page is no URL with a host; write one such as https://example.org/, or add a "
-            "column server");
-        return false;
-      }
-    }
-    if (!job.server_name.empty() && job.server_name[job.last_server] == name) {
+    const bool named = header_.Has(kServer);
+    const CsvField& field = named ? job.fields[header_.column[kServer]] : page;
+    const bool again = named ? field.text == job.last_site : field.text.starts_with(job.last_site);
+    if (again && !job.last_site.empty()) {  // the pages of a server mostly stand together
       server = job.last_server;
       return true;
     }
+    std::string_view name = named ? field.text : HostOf(field.text);
+    if (name.empty() && (named || options_.servers_matter || header_.Has(kMinInterval))) {
+      Bad(job, field.offset,
+          named ? "the server has no name"
+                : "this page is no URL with a host; write one such as https://example.org/, or "
+                  "add a column server");
+      return false;
+    }
+    job.last_site = named ? name : SiteOf(field.text, name);
     std::string lowered;  // host names are the same in both cases
-    if (!header_.Has(kServer) &&
+    if (!named &&
         std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
       lowered = Plain(name);
       name = lowered;
@@ -215,6 +210,14 @@ class ChunkParser {
     }
     server = job.last_server = entry->second;
     return true;
+  }
+
+  // How `url` begins, up to and with the slash behind its host: whatever begins so has that host.
+  // Empty if no slash is there.
+  static std::string_view SiteOf(std::string_view url, std::string_view host) {
+    if (host.empty()) return {};
+    const size_t end = static_cast<size_t>(host.data() - url.data()) + host.size();
+    return end < url.size() && url[end] == '/' ? url.substr(0, end + 1) : std::string_view();
   }
 
   const PlanHeader& header_;

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "cli/csv.h"
+#include "cli/decimal.h"
 #include "cli/ordered_pipeline.h"
 
 namespace escalona::cli {
 namespace {
-
-constexpr size_t kNumberBytes = 32;  // the longest shortest double takes 24
 
 struct FormatJob {
   std::string text;
@@ -29,10 +28,9 @@ struct FormatJob {
   std::vector<CsvField> fields;
 };
 
-char* Put(char* at, double value) {
-  *at++ = ',';
-  return std::to_chars(at, at + kNumberBytes, value).ptr;
-}
+// A comma and a number: the longest that reads back as it was takes 24.
+constexpr size_t kNumberBytes = 25;
+static_assert(kDecimalBytes < kNumberBytes);
 
 // Appends the fields of `row` but those of an earlier plan, as they stand.
 char* PutOtherFields(char* at, std::string_view row, const PlanHeader& header,
@@ -73,7 +71,7 @@ class RowFormatter {
     uint64_t row = job.at.first_row;
     auto bad = std::lower_bound(input_.bad_lines.begin(), input_.bad_lines.end(), line);
     const size_t rows = job.end_row - row;
-    job.out.resize(job.text.size() + rows * 3 * kNumberBytes + kNumberBytes);
+    job.out.resize(job.text.size() + rows * 3 * kNumberBytes + 1);
     char* out = job.out.data();
     const char* at = job.text.data();
     const char* const end = at + job.text.size();
@@ -105,9 +103,13 @@ class RowFormatter {
       out = PutOtherFields(out, text, input_.header, job.splitter, job.fields);
     }
     const double frequency = plan_.frequency[row];
-    out = Put(out, frequency);
-    out = Put(out, 1 / frequency);
-    out = Put(out, PlannedFreshness(input_, kind_, row, frequency));
+    // Exactly: rounded frequencies could add up to more than a limit allows.
+    *out++ = ',';
+    out = std::to_chars(out, out + kNumberBytes, frequency).ptr;
+    *out++ = ',';
+    out = PutDecimal(out, 1 / frequency);
+    *out++ = ',';
+    out = PutDecimal(out, PlannedFreshness(input_, kind_, row, frequency));
     *out++ = '\n';
     return out;
   }

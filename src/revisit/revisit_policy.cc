@@ -98,6 +98,7 @@ absl::Status RevisitPolicy::Add(PageId id, const RevisitPage& page, double now, 
   ++size_;
   RefreshTotal(page.frequency);
   OnAdd(id, now, last_visit, old_total);
+  due_ = Due();
   return absl::OkStatus();
 }
 
@@ -109,6 +110,7 @@ absl::Status RevisitPolicy::Update(PageId id, const RevisitPage& page, double no
   pages_[id] = {page.frequency, page.change_rate, page.weight, true};
   RefreshTotal(page.frequency - old.frequency);
   OnUpdate(id, old, Advance(now), old_total);
+  due_ = Due();
   return absl::OkStatus();
 }
 
@@ -121,6 +123,7 @@ absl::Status RevisitPolicy::Remove(PageId id, double now) {
   --size_;
   RefreshTotal(-old.frequency);
   OnRemove(id, old, Advance(now), old_total);
+  due_ = Due();
   return absl::OkStatus();
 }
 
@@ -131,15 +134,15 @@ absl::Status RevisitPolicy::SetPoliteness(double politeness) {
   // Rounded sums can fall short of P by an ulp; the gap must not.
   while (earliest_ - last_request_ < politeness_) earliest_ = std::nextafter(earliest_, kInfinity);
   OnPoliteness(clock_);
+  due_ = Due();
   return absl::OkStatus();
 }
-
-double RevisitPolicy::NextTime() const { return std::max(Due(), earliest_); }
 
 std::optional<PageId> RevisitPolicy::Take(double now) {
   if (!(now >= NextTime()) || now == kInfinity) return std::nullopt;
   now = Advance(now);
   const PageId id = Choose(now);
+  due_ = Due();
   last_request_ = now;
   earliest_ = now + politeness_;
   while (earliest_ - now < politeness_) earliest_ = std::nextafter(earliest_, kInfinity);

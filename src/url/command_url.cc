@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "url/byte_masks.h"
+#include "base/byte_masks.h"
 
 namespace escalona {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <random>
@@ -12,6 +14,7 @@
 
 #include "cli/chunk_reader.h"
 #include "cli/csv.h"
+#include "cli/decimal.h"
 #include "cli/duplicates.h"
 #include "cli/growing_array.h"
 #include "cli/ordered_pipeline.h"
@@ -51,6 +54,79 @@ TEST(CsvTest, CountsFieldsBeyondTheLimit) {
   EXPECT_EQ(splitter.error_offset(), 2U);
   EXPECT_FALSE(splitter.Split("\"a\"b,c", fields, 2).ok());
   EXPECT_EQ(splitter.error_offset(), 3U);
+}
+
+TEST(CsvTest, ALineIsSplitAsItsRowAlone) {
+  std::mt19937 random(4);
+  CsvSplitter whole;
+  CsvSplitter alone;
+  constexpr size_t kLimit = 5;
+  for (int round = 0; round < 3000; ++round) {
+    std::string text;
+    for (size_t n = random() % 300; n > 0; --n) text += "abcde,,\n\r\"  xyz"[random() % 16];
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      std::string_view expected = rest.substr(0, end);
+      const std::string_view after = rest.substr(std::min(end + 1, rest.size()));
+      if (expected.ends_with('\r')) expected.remove_suffix(1);
+      CsvField fields[kLimit];
+      CsvField expected_fields[kLimit];
+      std::string_view row;
+      const absl::StatusOr<size_t> count = whole.SplitLine(rest, fields, kLimit, row);
+      const absl::StatusOr<size_t> expected_count = alone.Split(expected, expected_fields, kLimit);
+      ASSERT_EQ(row, expected);
+      ASSERT_EQ(rest, after);
+      ASSERT_EQ(count.status(), expected_count.status());
+      if (!count.ok()) {
+        ASSERT_EQ(whole.error_offset(), alone.error_offset());
+        continue;
+      }
+      ASSERT_EQ(*count, *expected_count) << row;
+      for (size_t i = 0; i < std::min(*count, kLimit); ++i) {
+        EXPECT_EQ(fields[i].text, expected_fields[i].text) << row;
+        EXPECT_EQ(fields[i].offset, expected_fields[i].offset) << row;
+      }
+    }
+  }
+}
+
+std::string Decimal(double value) {
+  char text[kDecimalBytes];
+  return {text, PutDecimal(text, value)};
+}
+
+std::string Printed(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.12g", value);
+  return text;
+}
+
+TEST(DecimalTest, IsWhatPrintfWrites) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> exponent(-9, 16);
+  for (int round = 0; round < 200000; ++round) {
+    const double any = std::pow(10, exponent(random));
+    EXPECT_EQ(Decimal(any), Printed(any));
+    const double few = static_cast<double>(random() % 100000) / 1000;  // trailing zeros
+    EXPECT_EQ(Decimal(few), Printed(few));
+    const double half = static_cast<double>(random() % 100000000000) + 0.5;  // ties
+    EXPECT_EQ(Decimal(half), Printed(half));
+    const double tie = static_cast<double>(random() >> 20) / (1 << 13);  // ties and nearly ties
+    EXPECT_EQ(Decimal(tie), Printed(tie));
+  }
+}
+
+TEST(DecimalTest, AtTheEdges) {
+  for (double edge = 1e-6; edge < 1e14; edge *= 10) {
+    for (double value : {edge, std::nextafter(edge, 0.0), std::nextafter(edge, 1e15),
+                         edge * (1 - 4e-13), edge * (1 - 6e-13)}) {
+      EXPECT_EQ(Decimal(value), Printed(value));
+    }
+  }
+  for (double value : {0.0, -0.0, 1.0, -1.5, 5e-324, 1.7976931348623157e308, HUGE_VAL}) {
+    EXPECT_EQ(Decimal(value), Printed(value));
+  }
 }
 
 TEST(DuplicatesTest, FindsWhatACountFinds) {

@@ -105,6 +105,20 @@ class PlanTest(unittest.TestCase):
                 self.assertLessEqual(sum(f), 144)
             self.assertLessEqual(sum(map(sum, servers.values())), 900)
 
+    def test_the_server_is_the_host_whatever_stands_before(self):
+        begins = {"http://a/": "a", "http://a": "a", "HTTP://A/": "a", "http://u@a/": "a", "http://a:80/": "a", "http://a:80@b/": "b",
+                  "http://b?": "b", "http://b/": "b", "https://b#": "b", "http://ab/": "ab", "http://a@ab/": "ab", "http://[::1]/": "[::1]",
+                  "http://[::1]:8/": "[::1]", '"http://b/,"': "b", "http:// a/": " a"}
+        chance = random.Random(3)
+        lines, expected = [], {}
+        for i in range(4000):
+            begin = chance.choice(list(begins)) if i % 3 == 0 else begin
+            lines.append(f"{begin[:-1]}{i}\"" if begin[-1] == '"' else f"{begin}{i if begin[-1] in '/?#' else '/' + str(i)}")
+            expected.setdefault(begins[begin], []).append(i)
+        got = self.plan("url,change_rate\n" + "".join(f"{line},1\n" for line in lines), "-c", "1e9/day", "-p", "1d")
+        for pages in expected.values():  # each server has its own budget of one visit a day
+            self.near(sum(float(got[i]["frequency"]) for i in pages), 1)
+
     def test_same_plan_for_every_number_of_threads(self):
         chance = random.Random(2)
         pages = "url,change_rate\n" + "".join(

@@ -1,6 +1,6 @@
 // Finding characters 64 at a time.
-#ifndef ESCALONA_URL_BYTE_MASKS_H_
-#define ESCALONA_URL_BYTE_MASKS_H_
+#ifndef ESCALONA_BASE_BYTE_MASKS_H_
+#define ESCALONA_BASE_BYTE_MASKS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,20 @@ class ByteBlock {
   // The bits that stand for bytes of the text.
   uint64_t valid() const { return valid_; }
 
-  uint64_t Equal(char c) const { return InRange(c, c); }
+  uint64_t Equal(char c) const {
+    uint64_t mask = 0;
+#ifdef __SSE2__
+    const __m128i wanted = _mm_set1_epi8(c);
+    for (size_t i = 0; i < kSize; i += 16) {
+      const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(bytes_ + i));
+      const int equal = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted));
+      mask |= uint64_t{static_cast<uint16_t>(equal)} << i;
+    }
+#else
+    for (size_t i = 0; i < kSize; ++i) mask |= uint64_t{bytes_[i] == c} << i;
+#endif
+    return mask;
+  }
 
   // The bytes between `low` and `high`, both included; both below 0x80.
   uint64_t InRange(char low, char high) const {
@@ -65,4 +78,4 @@ class ByteBlock {
 
 }  // namespace escalona
 
-#endif  // ESCALONA_URL_BYTE_MASKS_H_
+#endif  // ESCALONA_BASE_BYTE_MASKS_H_

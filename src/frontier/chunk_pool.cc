@@ -7,8 +7,17 @@
 
 namespace escalona {
 
-ChunkPool::ChunkPool(uint64_t max_bytes)
-    : max_blocks_(std::clamp<uint64_t>(max_bytes / (kBlockUnits * kUnit), 1, kMaxBlocks)) {}
+ChunkPool::ChunkPool(BlockSupply& supply, uint64_t max_bytes)
+    : supply_(supply),
+      max_blocks_(std::clamp<uint64_t>(max_bytes / BlockSupply::kBytes, 1, kMaxBlocks)) {}
+
+// The first block has ordinary pages: a few URLs should not touch a huge one.
+BlockSupply::Block ChunkPool::NewBlock() {
+  if (!blocks_.empty()) return supply_.Take();
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(64, BlockSupply::kBytes));
+  if (memory == nullptr) throw std::bad_alloc();
+  return BlockSupply::Block(memory);
+}
 
 ChunkPool::Reference ChunkPool::Allocate(int size) {
   if (const Reference chunk = free_[size]; chunk != kNone) {
@@ -18,12 +27,7 @@ ChunkPool::Reference ChunkPool::Allocate(int size) {
   const auto units = static_cast<Reference>(Bytes(size) / kUnit);
   if (kBlockUnits - used_ < units) {
     if (blocks_.size() == max_blocks_) return kNone;
-    // The first block has ordinary pages: a few URLs should not touch a huge one.
-    constexpr size_t kBytes = kBlockUnits * kUnit;
-    auto* memory = blocks_.empty() ? static_cast<std::byte*>(std::aligned_alloc(64, kBytes))
-                                   : AllocateHuge<std::byte>(kBytes);
-    if (memory == nullptr) throw std::bad_alloc();
-    blocks_.emplace_back(memory);
+    blocks_.push_back(NewBlock());
     used_ = blocks_.size() == 1 ? 1 : 0;  // reference 0 stays free: it is kNone
   }
   const auto block = static_cast<Reference>(blocks_.size() - 1);

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/huge_memory.h"
+#include "base/block_supply.h"
 
 namespace escalona {
 
@@ -24,8 +24,8 @@ class ChunkPool {
   static constexpr size_t kUnit = 8;
   static constexpr size_t kMaxChunk = size_t{1} << 20;
 
-  // Takes at most `max_bytes` from the system: whole blocks, at least one, at most 32 GiB.
-  explicit ChunkPool(uint64_t max_bytes = UINT64_MAX);
+  // Takes at most `max_bytes` of blocks: at least one, at most 32 GiB. `supply` outlives the pool.
+  explicit ChunkPool(BlockSupply& supply, uint64_t max_bytes = UINT64_MAX);
 
   static constexpr int kSizes = 32;
   // Bytes of a chunk of size `size` (0 to kSizes - 1).
@@ -53,12 +53,17 @@ class ChunkPool {
   void Clear();
 
  private:
+  BlockSupply::Block NewBlock();
+
   static constexpr int kBlockBits = 18;  // units per block: 2 MiB
   static constexpr Reference kBlockUnits = Reference{1} << kBlockBits;
   static constexpr Reference kBlockMask = kBlockUnits - 1;
   static constexpr size_t kMaxBlocks = size_t{1} << (32 - kBlockBits);
+  static_assert(kBlockUnits * kUnit == BlockSupply::kBytes);
+
+  BlockSupply& supply_;
   size_t max_blocks_;
-  std::vector<HugeArray<std::byte>> blocks_;
+  std::vector<BlockSupply::Block> blocks_;
   Reference used_ = kBlockUnits;  // units of the last block that are cut off
   std::array<Reference, kSizes> free_ =
       {};  // lists of free chunks, linked through their first bytes

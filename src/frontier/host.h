@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/huge_memory.h"
+#include "base/block_supply.h"
 #include "frontier/host_queue.h"
 
 namespace escalona {
@@ -45,22 +45,34 @@ static_assert(sizeof(Host) == 64);
 // Hosts by number, in blocks of 2 MiB: growing copies nothing, and touches no memory twice.
 class HostTable {
  public:
+  // `supply` outlives the table.
+  explicit HostTable(BlockSupply& supply) : supply_(supply) {}
+
   size_t size() const { return size_; }
-  Host& operator[](size_t i) { return blocks_[i / kBlock][i % kBlock]; }
-  const Host& operator[](size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+  Host& operator[](size_t i) { return *At(i); }
+  const Host& operator[](size_t i) const { return *At(i); }
   Host& back() { return (*this)[size_ - 1]; }
 
   void Append(std::string_view name) {
-    if (size_ == blocks_.size() * kBlock) blocks_.emplace_back(AllocateHuge<Host>(kBlock));
-    new (&(*this)[size_]) Host(name);
+    if (size_ == blocks_.size() * kBlock) blocks_.push_back(supply_.Take());
+    new (At(size_)) Host(name);
     ++size_;
   }
   void RemoveLast() { --size_; }
+  void Clear() {
+    blocks_.clear();
+    size_ = 0;
+  }
 
  private:
-  static constexpr size_t kBlock = (size_t{2} << 20) / sizeof(Host);
+  static constexpr size_t kBlock = BlockSupply::kBytes / sizeof(Host);
 
-  std::vector<HugeArray<Host>> blocks_;
+  Host* At(size_t i) const {
+    return reinterpret_cast<Host*>(blocks_[i / kBlock].get()) + i % kBlock;
+  }
+
+  BlockSupply& supply_;
+  std::vector<BlockSupply::Block> blocks_;
   size_t size_ = 0;
 };
 static_assert(std::is_trivially_destructible_v<Host>);

@@ -42,7 +42,8 @@ absl::Status Full() {
 
 class Scheduler::Core {
  public:
-  Core(Strategy strategy, uint64_t max_bytes) : strategy_(strategy), pool_(max_bytes) {}
+  Core(Strategy strategy, uint64_t max_bytes)
+      : strategy_(strategy), pool_(supply_, max_bytes), hosts_(supply_) {}
   ~Core() { DropAll(); }
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -89,6 +90,7 @@ class Scheduler::Core {
   void ForgetNow();
 
   const Strategy strategy_;
+  BlockSupply supply_;
   ChunkPool pool_;
   HostTable hosts_;                     // in the order they became known
   std::deque<std::string> long_names_;  // of hosts that cannot hold them
@@ -96,6 +98,7 @@ class Scheduler::Core {
   FingerprintIndex url_index_;  // reference: the URL's record; exactly the URLs in the queues
   HostRanking ranking_;         // the number of URLs in each queue
   uint64_t url_count_ = 0;      // and in all of them
+  uint32_t first_place_ = 0;    // depth-first: no host before it has URLs
   uint32_t ring_place_ = 0;     // breadth-first: the host behind the one served last
   bool draining_ = false;       // everything is being handed out: url_index_ goes as a whole
   std::array<Arrival, kBatch> arrivals_ = {};
@@ -148,6 +151,7 @@ absl::StatusOr<Added> Scheduler::Core::Enqueue(const Arrival& arrival, Texts tex
   if (reference == ChunkPool::kNone) return Full();
   url_index_.Insert(arrival.url_fingerprint, reference);
   ranking_.Increment(arrival.host);
+  first_place_ = std::min(first_place_, arrival.host);
   ++url_count_;
   return Added::kAccepted;
 }
@@ -270,8 +274,9 @@ uint64_t Scheduler::Core::TakeFrom(uint32_t host, uint64_t limit, UrlVisitor vis
 uint64_t Scheduler::Core::TakeDepthFirst(uint64_t limit, UrlVisitor visit) {
   uint64_t taken = 0;
   while (taken < limit) {
-    const uint32_t host = ranking_.FirstFrom(0, 1);
+    const uint32_t host = ranking_.FirstFrom(first_place_, 1);
     if (host == kNoHost) break;
+    first_place_ = host;
     taken += TakeFrom(host, limit - taken, visit);
   }
   return taken;
@@ -367,14 +372,17 @@ uint64_t Scheduler::Core::DropHost(std::string_view name) {
 }
 
 void Scheduler::Core::DropAll() {
-  for (size_t i = 0; i < hosts_.size(); ++i) hosts_[i].queue.Clear(pool_);
-  hosts_ = HostTable();
+  if (url_count_ > 0) {  // or all queues are empty, and a pass over millions would find it
+    for (size_t i = 0; i < hosts_.size(); ++i) hosts_[i].queue.Clear(pool_);
+  }
+  hosts_.Clear();
   long_names_ = {};
   host_index_.Clear();
   url_index_.Clear();
   ranking_.Clear();
   pool_.Clear();
   url_count_ = 0;
+  first_place_ = 0;
   ring_place_ = 0;
 }
 

@@ -37,7 +37,8 @@ TEST(ChunkPool, LiveChunksNeverOverlapAndKeepTheirContents) {
   };
   for (uint32_t seed = 0; seed < 4; ++seed) {
     std::mt19937 random(seed);
-    ChunkPool pool;
+    BlockSupply supply;
+    ChunkPool pool(supply);
     std::map<ChunkPool::Reference, Chunk> live;  // by reference: neighbours are neighbours
     for (int step = 0; step < 4000; ++step) {
       if (random() % 100 < 60 || live.empty()) {
@@ -72,7 +73,8 @@ TEST(ChunkPool, LiveChunksNeverOverlapAndKeepTheirContents) {
 }
 
 TEST(ChunkPool, AFreedChunkServesItsOwnSizeAgain) {
-  ChunkPool pool;
+  BlockSupply supply;
+  ChunkPool pool(supply);
   const ChunkPool::Reference small = pool.Allocate(0);
   const ChunkPool::Reference large = pool.Allocate(4);
   pool.Free(small, 0);
@@ -85,7 +87,8 @@ TEST(ChunkPool, AFreedChunkServesItsOwnSizeAgain) {
 TEST(ChunkPool, TakesWholeBlocksUpToItsLimitAndNoMore) {
   for (uint64_t limit : {uint64_t{0}, uint64_t{1}, uint64_t{kBlock}, uint64_t{2 * kBlock - 1},
                          uint64_t{2 * kBlock}, uint64_t{5 * kBlock}}) {
-    ChunkPool pool(limit);
+    BlockSupply supply;
+    ChunkPool pool(supply, limit);
     const size_t blocks = std::max<uint64_t>(1, limit / kBlock);
     const int size = ChunkPool::SizeFor(1024);
     std::set<ChunkPool::Reference> chunks;
@@ -105,7 +108,8 @@ TEST(ChunkPool, TakesWholeBlocksUpToItsLimitAndNoMore) {
 }
 
 TEST(ChunkPool, ClearingAnUnusedPoolIsFine) {
-  ChunkPool pool;
+  BlockSupply supply;
+  ChunkPool pool(supply);
   pool.Clear();
   EXPECT_NE(pool.Allocate(ChunkPool::kSizes - 1), ChunkPool::kNone);
 }

@@ -74,7 +74,8 @@ class Twin {
 TEST(HostQueue, SmallerDepthFirstThenTheOneThatArrivedFirst) {
   for (uint32_t depths : {1u, 3u, 20u, 300u}) {
     std::mt19937 random(depths);
-    ChunkPool pool;
+    BlockSupply supply;
+    ChunkPool pool(supply);
     std::deque<Twin> twins;  // they share the pool
     for (uint32_t host = 0; host < 4; ++host) twins.emplace_back(pool, host);
     for (int step = 0; step < 6000; ++step) {
@@ -96,7 +97,8 @@ TEST(HostQueue, SmallerDepthFirstThenTheOneThatArrivedFirst) {
 
 TEST(HostQueue, DepthsMayComeInAnyOrder) {
   for (const bool ascending : {true, false}) {
-    ChunkPool pool;
+    BlockSupply supply;
+    ChunkPool pool(supply);
     Twin twin(pool, 1);
     for (uint32_t i = 0; i < 2000; ++i) {
       const uint32_t depth = ascending ? i : 2000 - i;
@@ -109,7 +111,8 @@ TEST(HostQueue, DepthsMayComeInAnyOrder) {
 }
 
 TEST(HostQueue, AFullPoolChangesNothing) {
-  ChunkPool pool(1);  // one block
+  BlockSupply supply;
+  ChunkPool pool(supply, 1);  // one block
   Twin twin(pool, 1);
   std::mt19937 random(1);
   int refused = 0;

@@ -30,7 +30,8 @@ std::vector<std::string> Contents(const RecordQueue& queue, const ChunkPool& poo
 TEST(RecordQueue, GivesTextsBackInTheOrderTheyCame) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
-    ChunkPool pool;
+    BlockSupply supply;
+    ChunkPool pool(supply);
     // Several queues share the pool, so that a chunk freed by one is used by another.
     std::vector<RecordQueue> queues(5);
     std::vector<std::deque<std::string>> models(5);
@@ -60,7 +61,8 @@ TEST(RecordQueue, GivesTextsBackInTheOrderTheyCame) {
 }
 
 TEST(RecordQueue, RefusesWhenThePoolIsFullAndKeepsWhatItHas) {
-  ChunkPool pool(1);  // one block
+  BlockSupply supply;
+  ChunkPool pool(supply, 1);  // one block
   RecordQueue queue;
   const std::string text(1000, 'a');
   size_t count = 0;
@@ -74,7 +76,8 @@ TEST(RecordQueue, RefusesWhenThePoolIsFullAndKeepsWhatItHas) {
 }
 
 TEST(RecordQueue, ATextThatStaysIsNotCopiedUnlessItIsShort) {
-  ChunkPool pool;
+  BlockSupply supply;
+  ChunkPool pool(supply);
   RecordQueue queue;
   for (const size_t size : {size_t{0}, size_t{5}, size_t{18}, size_t{19}, size_t{500},
                             size_t{UINT16_MAX}, size_t{UINT16_MAX} + 1}) {

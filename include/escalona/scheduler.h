@@ -57,7 +57,8 @@ enum class Added {
 // hosts)), whatever the number of hosts, URLs and depths; about 30 bytes of memory beside the path.
 // Holds at most 32 GiB of URLs (URLs longer than 32 KiB not counted) and 2^32 - 2 hosts.
 //
-// Not thread safe: calls on one scheduler must not overlap. Different schedulers share nothing.
+// Not thread safe: calls on one scheduler must not overlap. Different schedulers share nothing. A
+// scheduler of more than 64 MB has a thread of its own, which prepares memory and ends with it.
 // A visitor must not call the scheduler that calls it.
 class Scheduler {
  public:

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """The association service over HTTP beside a naive model, and what it answers to everything else."""
+import contextlib
 import json
 import os
 import random
 import resource
 import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 from association_server import PROGRAM, Model, Server, quote, raw
@@ -248,6 +251,42 @@ class Associations(unittest.TestCase):
         self.assertEqual(client.top("u", "", "shop"), [])
         server.kill()
         self.assertEqual(self.serve().client().top("u", "", "shop"), [])
+
+    def test_a_namespace_is_dropped_at_once_whoever_stalls_in_it(self):
+        server = self.serve()
+        client = server.client()
+        line = b'{"key":"a","associatedKey":"b"}\n'
+        for path in ("batch", "import?mode=add", "import?mode=replace"):
+            client.json("PUT", "/ns/gone", status=201)
+            with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), timeout=20)) as upload:
+                upload.sendall(b"POST /ns/gone/associations/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" % path.encode() + line)
+                for _ in range(1000):  # until it is under way
+                    if "replace" in path or client.json("GET", "/ns/gone/totals")["pairs"]:
+                        break
+                started = time.monotonic()
+                self.assertEqual(client.ask("DELETE", "/ns/gone")[0], 200)
+                self.assertLess(time.monotonic() - started, 10)
+                upload.sendall(line)
+                answer = upload.recv(65536)
+                self.assertTrue(answer.startswith(b"HTTP/1.1 404 "), answer)
+                self.assertIn(b"the namespace was dropped meanwhile", answer)
+
+    def test_a_namespace_is_dropped_at_once_whoever_does_not_read_its_export(self):
+        server = self.serve()
+        client = server.client()
+        client.json("PUT", "/ns/gone", status=201)
+        rows = "".join(f"key-{i % 100},{i:01000}\n" for i in range(30000))
+        client.json("POST", "/ns/gone/associations/batch", rows, {"Content-Type": "text/csv"})
+        with contextlib.closing(socket.socket()) as export:
+            export.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            export.connect(("127.0.0.1", server.port))
+            export.sendall(b"GET /ns/gone/associations HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertTrue(export.recv(100).startswith(b"HTTP/1.1 200 "))
+            time.sleep(1)  # until the buffers between are full
+            started = time.monotonic()
+            self.assertEqual(client.ask("DELETE", "/ns/gone")[0], 200)
+            self.assertLess(time.monotonic() - started, 10)
+        self.assertEqual(client.json("GET", "/health"), {"status": "ok"})
 
     def test_too_many_writes_a_second_are_told_when_to_come_back(self):
         client = self.serve().client()

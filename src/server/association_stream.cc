@@ -76,7 +76,7 @@ class LineSink : public BodySink {
   }
 
   void Finish(Response& response) override {
-    if (!carry_.empty()) {
+    if (!carry_.empty() || skipping_) {
       const std::string last = std::move(carry_);
       TakeLine(last);
     }
@@ -92,6 +92,16 @@ class LineSink : public BodySink {
   // What was kept of items is used now: their memory goes.
   virtual void EndPiece() = 0;
   virtual void End() = 0;
+
+  // Whether the body is one array, as far as can be said once `piece` is there.
+  bool IsArray(std::string_view piece) {
+    const size_t first = piece.find_first_not_of(" \t\r\n");
+    if (first != std::string_view::npos && !std::exchange(begun_, true)) {
+      is_array_ = format_ == StreamFormat::kNdjson && piece[first] == '[';
+    }
+    return is_array_;
+  }
+  bool is_array() const { return is_array_; }
 
   bool Going(Response& response) {
     if (writer_.failed().ok()) return true;
@@ -142,7 +152,6 @@ class LineSink : public BodySink {
       carry_ = piece;
       return;
     }
-    if (!skipping_) writer_.Refuse(index_, LongLine());
     skipping_ = true;  // the rest of the line, which counts as one item
     carry_.clear();
   }
@@ -155,7 +164,7 @@ class LineSink : public BodySink {
 
   void TakeLine(std::string_view line) {
     if (std::exchange(skipping_, false)) {
-      ++index_;
+      writer_.Refuse(index_++, LongLine());
       return;
     }
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
@@ -185,6 +194,8 @@ class LineSink : public BodySink {
   ItemParser parser_;
   std::string carry_;  // the beginning of a line
   uint64_t index_ = 0;
+  bool begun_ = false;  // something but blanks has come
+  bool is_array_ = false;
   bool skipping_ = false;
   bool header_passed_ = false;
 };
@@ -193,21 +204,12 @@ class BatchSink : public LineSink {
  public:
   BatchSink(assoc::Namespace& space, const Clock& clock, StreamFormat format,
             size_t max_array_bytes)
-      : LineSink(space, format),
-        clock_(clock),
-        may_be_array_(format == StreamFormat::kNdjson),
-        max_array_bytes_(max_array_bytes) {}
+      : LineSink(space, format), clock_(clock), max_array_bytes_(max_array_bytes) {}
 
   bool MayWait() const override { return array_.size() > kLongArrayBytes || LineSink::MayWait(); }
 
   bool Take(std::string_view piece, Response& response) override {
-    if (undecided_ && may_be_array_) {
-      const size_t first = piece.find_first_not_of(" \t\r\n");
-      if (first == std::string_view::npos) return true;
-      undecided_ = false;
-      is_array_ = piece[first] == '[';
-    }
-    if (!is_array_) return LineSink::Take(piece, response);
+    if (!IsArray(piece)) return LineSink::Take(piece, response);
     if (array_.size() + piece.size() > max_array_bytes_) {
       SetError(413, "too_large",
                "an array may have " + std::to_string(max_array_bytes_) +
@@ -220,7 +222,7 @@ class BatchSink : public LineSink {
   }
 
   void Finish(Response& response) override {
-    if (!is_array_) {
+    if (!is_array()) {
       LineSink::Finish(response);
       return;
     }
@@ -280,10 +282,7 @@ class BatchSink : public LineSink {
   }
 
   const Clock& clock_;
-  const bool may_be_array_;
   const size_t max_array_bytes_;
-  bool undecided_ = true;
-  bool is_array_ = false;
   bool admitted_ = false;
   std::string array_;
   std::vector<AssociationItem> items_;
@@ -299,7 +298,13 @@ class ReplaceSink : public LineSink {
       : LineSink(space, format), clock_(clock) {}
 
  protected:
-  bool Begin(std::string_view, Response& response) override {
+  bool Begin(std::string_view piece, Response& response) override {
+    if (IsArray(piece)) {
+      SetError(400, "invalid_argument",
+               "the body is an array, and mode=replace takes one object per line, or CSV", "body",
+               response);
+      return false;
+    }
     if (std::exchange(admitted_, true)) return true;
     return AdmitWrites(writer_.space(), 0, clock_, response);
   }

@@ -339,6 +339,10 @@ class Associations(unittest.TestCase):
         answer = client.json("POST", "/associations/import?mode=replace", '{"key":"a","associatedKey":"b","count":1}\n'
                              '{"key":"a","associatedKey":"c","count":2}\n{"key":"d","associatedKey":"b"}')
         self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+        for array in ('[{"key":"a","associatedKey":"b"}]', ' \n\t[\n{"key":"a","associatedKey":"b"}\n]\n', "[]"):
+            status, text, _ = client.ask("POST", "/associations/import?mode=replace", array)
+            self.assertEqual((status, json.loads(text)["field"]), (400, "body"), text)
+            self.assertIn("mode=replace takes one object per line, or CSV", text)
 
     def test_the_command_line_works_on_a_server_and_on_a_folder(self):
         def run(*arguments, status=0, text=None):

@@ -48,7 +48,7 @@ struct NamespaceUsage {
   // Since the namespace was made; a crash may lose those of the last second.
   uint64_t writes = 0;   // associations counted
   uint64_t reads = 0;    // lists and pairs asked for
-  uint64_t refused = 0;  // writes beyond a quota
+  uint64_t refused = 0;  // writes beyond a quota; a stream refused at its beginning is one
 };
 
 // Thread-safe. Lives as long as somebody holds it, even when it has been dropped; Drop waits for

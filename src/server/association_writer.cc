@@ -17,7 +17,7 @@ bool AdmitWrites(assoc::Namespace& space, uint64_t n, const Clock& clock, Respon
   absl::Duration retry_after;
   const absl::Status status = space.TakeWrites(n, clock.Now(), retry_after);
   if (status.ok()) return true;
-  space.CountRefused(n);
+  space.CountRefused(std::max<uint64_t>(n, 1));  // of a stream nobody knows how many
   SetQuotaError(status, retry_after, response);
   return false;
 }
@@ -96,7 +96,7 @@ void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey
     accepted_ += list.size();
     space_.CountWrites(list.size());
   } else if (absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
-    if (absl::IsResourceExhausted(status)) space_.CountRefused(1);
+    if (absl::IsResourceExhausted(status)) space_.CountRefused(list.size());
     Refuse(index, status);
   } else {
     failed_ = status;

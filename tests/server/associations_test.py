@@ -302,6 +302,21 @@ class Associations(unittest.TestCase):
         self.assertEqual(status, 429)
         self.assertGreater(int(headers["Retry-After"]), 10)
 
+    def test_what_streams_refuse_for_a_quota_is_counted(self):
+        client = self.serve().client()
+        refused = lambda: client.json("GET", "/ns/small")["usage"]["refused"]
+        client.json("PUT", "/ns/small", {"maxPairs": 2}, status=201)
+        rows = {"Content-Type": "text/csv"}
+        client.json("POST", "/ns/small/associations/batch", "a,x\na,y\nb,x\nb,y\nwrong\n", rows)
+        self.assertEqual(refused(), 2)
+        client.json("POST", "/ns/small/associations/import?mode=replace", "c,x,3\nc,y,2\nc,z,1\n", rows)
+        self.assertEqual(refused(), 5)
+        client.json("PUT", "/ns/small", {"maxPairs": 0, "writesPerSecond": 1})
+        client.json("POST", "/ns/small/associations/batch", "a,x\n" * 100000, rows)
+        for path in ("batch", "import?mode=replace"):
+            self.assertEqual(client.ask("POST", "/ns/small/associations/" + path, "a,x\n", rows)[0], 429)
+        self.assertEqual(refused(), 7)
+
     def test_counts_fade_by_half(self):
         client = self.serve().client()
         client.json("PUT", "/ns/fading", {"halfLifeSeconds": 1}, status=201)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The association service over HTTP beside a naive model, and what it answers to everything else."""
 import contextlib
+import gzip
 import json
 import os
 import random
@@ -394,7 +395,31 @@ class Associations(unittest.TestCase):
         self.assertEqual(run("export", "--data", data, "--format", "csv"), open(exported).read())
         self.assertIn("item 1: associatedKey is missing", run("import", "--data", data, status=1, text='{"key": "a"}'))
         self.assertIn("no folder", run("stats", "--data", data + "x", status=2))
-        self.assertIn("none.csv: cannot be read: No such file", run("import", "--data", data, "none.csv", status=2))
+        self.assertIn("none.csv: cannot be opened: No such file", run("import", "--data", data, "none.csv", status=2))
+
+    def test_the_command_line_reads_and_writes_gzip(self):
+        def run(*arguments, text=None):
+            return subprocess.run([PROGRAM, "assoc", *arguments], input=text, capture_output=True)
+
+        server = self.serve()
+        at = ("--server", f"127.0.0.1:{server.port}")
+        rows = "".join(f"k{i % 100},a{i},{i + 1}\n" for i in range(30000)).encode()
+        done = run("import", *at, "--format", "csv", text=gzip.compress(rows[:5]) + gzip.compress(rows[5:]))
+        self.assertEqual((done.returncode, done.stdout), (0, b"30000 associations imported\n"), done.stderr)
+        for name in ("export.csv", "export.ndjson"):
+            plain, packed = f"{self.folder.name}/{name}", f"{self.folder.name}/{name}.gz"
+            for file in (plain, packed):
+                self.assertEqual(run("export", *at, file).returncode, 0)
+            with open(plain, "rb") as file, gzip.open(packed) as unpacked:
+                self.assertEqual(file.read(), unpacked.read())
+            server.client().ask("DELETE", "/associations/k0")
+            self.assertEqual(run("import", *at, "--replace", packed).stdout, b"30000 associations imported\n")
+            self.assertEqual(run("export", *at, "--format", name[7:]).stdout, open(plain, "rb").read())
+        with open(packed, "r+b") as file:
+            file.truncate(1000)
+        done = run("import", *at, "--replace", packed)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{packed}: the compressed file ends too early".encode(), done.stderr)
 
     def test_the_load_generator_counts_every_pair_as_often_as_told(self):
         server = self.serve()

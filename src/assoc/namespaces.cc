@@ -2,9 +2,7 @@
 #include "assoc/namespaces.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +12,6 @@ namespace escalona::assoc {
 namespace {
 
 constexpr char kVersion = 1;
-constexpr std::chrono::milliseconds kDropPoll(2);
 
 std::string NameKey(std::string_view name) { return "N" + std::string(name); }
 
@@ -95,6 +92,12 @@ std::pair<std::string_view, std::string_view> WrongSetting(const NamespaceSettin
     return {"halfLifeSeconds", "must be 0 (none), or from 1 s to 100 years"};
   }
   return {};
+}
+
+Namespace::~Namespace() {
+  if (heir_ == nullptr) return;
+  heir_->counter = std::move(counter_);
+  heir_->has_it.Notify();
 }
 
 NamespaceSettings Namespace::settings() const {
@@ -327,11 +330,15 @@ absl::Status Namespaces::Drop(std::string_view name) {
     dropped = std::move(found->second);
     map_.erase(found);
   }
-  dropped->dropped_ = true;
-  // Who holds it may still write, and what it writes must not come after what is deleted here.
-  while (dropped.use_count() > 1) std::this_thread::sleep_for(kDropPoll);
   const uint64_t id = dropped->id_;
+  Namespace::Heir heir;
+  dropped->heir_ = &heir;
+  dropped->dropped_ = true;
   dropped.reset();
+  // Who holds it may still write, and what it writes must not come after what is deleted here; nor
+  // what the counter writes when it goes.
+  heir.has_it.WaitForNotification();
+  heir.counter.reset();
   store::Batch batch;
   batch.Delete(NameKey(name));
   batch.Delete(NumberKey('U', id));

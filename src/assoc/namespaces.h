@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "assoc/durable.h"
 #include "escalona/clock.h"
@@ -47,12 +48,18 @@ struct NamespaceUsage {
   // Since the namespace was made; a crash may lose those of the last second.
   uint64_t writes = 0;   // associations counted
   uint64_t reads = 0;    // lists and pairs asked for
-  uint64_t refused = 0;  // writes beyond a quota
+  uint64_t refused = 0;  // writes beyond a quota; a stream refused at its beginning is one
 };
 
-// Thread-safe. Lives as long as somebody holds it, even when it has been dropped.
+// Thread-safe. Lives as long as somebody holds it, even when it has been dropped; Drop waits for
+// that, so who waits for a client meanwhile holds it weakly.
 class Namespace {
  public:
+  Namespace() = default;
+  Namespace(const Namespace&) = delete;
+  Namespace& operator=(const Namespace&) = delete;
+  ~Namespace();
+
   DurableAssociations& counter() { return *counter_; }
   std::shared_ptr<EventWindow> events() const;
   NamespaceSettings settings() const;
@@ -75,11 +82,17 @@ class Namespace {
 
  private:
   friend class Namespaces;
+  // Gets the counter when the last who held a dropped namespace has let go.
+  struct Heir {
+    std::unique_ptr<DurableAssociations> counter;
+    absl::Notification has_it;
+  };
   void Apply(const NamespaceSettings& settings);
   uint64_t AgeAt(absl::Time now) const;
 
   uint64_t id_ = 0;
   std::unique_ptr<DurableAssociations> counter_;
+  Heir* heir_ = nullptr;  // set when it is dropped
   mutable std::mutex mutex_;
   std::shared_ptr<EventWindow> events_;  // guarded by mutex_, as are the next ones
   NamespaceSettings settings_;

@@ -11,8 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "cli/address.h"
 #include "cli/assoc_target.h"
+#include "cli/chunk_reader.h"
 #include "cli/command.h"
-#include "cli/input_file.h"
+#include "cli/gzip_writer.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 
@@ -103,7 +104,7 @@ absl::Status Add(const AssocOptions& options, AssocTarget& target) {
 // By --format, else by the name's ending, else lines of JSON.
 bool IsCsv(const AssocOptions& options) {
   if (!options.format.empty()) return options.format == "csv";
-  return options.file.ends_with(".csv");
+  return options.file.ends_with(".csv") || options.file.ends_with(".csv.gz");
 }
 
 absl::Status ReportImport(const ClientResponse& response) {
@@ -127,11 +128,13 @@ absl::Status ReportImport(const ClientResponse& response) {
   return errors.empty() ? absl::OkStatus() : absl::OutOfRangeError("");
 }
 
+absl::Status Unreadable(const AssocOptions& options, const absl::Status& why) {
+  return absl::InvalidArgumentError(absl::StrCat(options.file, ": ", why.message()));
+}
+
 absl::Status Import(const AssocOptions& options, AssocTarget& target) {
-  auto file = InputFile::Open(options.file);
-  if (!file.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(options.file, ": ", file.status().message()));
-  }
+  auto file = ChunkReader::Open(options.file);
+  if (!file.ok()) return Unreadable(options, file.status());
   Progress progress("escalona assoc import: read", file->size());
   ClientRequest request;
   request.method = Method::kPost;
@@ -140,8 +143,8 @@ absl::Status Import(const AssocOptions& options, AssocTarget& target) {
   request.content_type = IsCsv(options) ? "text/csv" : "application/x-ndjson";
   std::vector<char> buffer(256 << 10);
   const auto response = target.Upload(request, [&](std::string& piece) -> absl::StatusOr<bool> {
-    const auto bytes = file->Read(buffer);
-    if (!bytes.ok()) return bytes.status();
+    const auto bytes = file->Read(buffer.data(), buffer.size());
+    if (!bytes.ok()) return Unreadable(options, bytes.status());
     piece.append(buffer.data(), *bytes);
     progress.Update(file->position());
     return *bytes > 0;
@@ -154,18 +157,20 @@ absl::Status Import(const AssocOptions& options, AssocTarget& target) {
 absl::Status Export(const AssocOptions& options, AssocTarget& target) {
   auto file = OutputFile::Create(options.file);
   if (!file.ok()) return file.status();
+  GzipWriter writer(*file, options.file.ends_with(".gz"));
   Progress progress("escalona assoc export: written", 0);
   ClientRequest request;
   request.target =
       Path(options, "/associations") + (IsCsv(options) ? "?format=csv" : "?format=ndjson");
   const auto response = target.Download(request, [&](std::string_view piece) {
-    file->Append(piece);
+    writer.Append(piece);
     progress.Update(file->size());
     return file->ok() ? absl::OkStatus() : file->Flush();
   });
   progress.Clear();
   if (!response.ok()) return response.status();
   if (response->status != 200) return Refused(*response);
+  writer.Finish();
   return file->Commit();
 }
 
@@ -235,7 +240,9 @@ void AddAssoc(CLI::App& app, int& status) {
   CLI::App* output =
       AddVerb(*assoc, "export", "Write all associations to a file", Export, options, status);
   for (CLI::App* command : {import, output}) {
-    command->add_option("file", options->file, "The file; - is the standard one")
+    command
+        ->add_option("file", options->file,
+                     "The file (.gz: compressed by gzip); - is the standard one")
         ->capture_default_str();
     command->add_option("--format", options->format, "Instead of what the name ends in")
         ->check(CLI::IsMember({"ndjson", "csv"}));

@@ -29,6 +29,9 @@ class ChunkReader {
   // longer comes whole. The last line may have no end. Empty at the end of the file.
   absl::Status Next(std::string& chunk, size_t size = size_t{1} << 20);
 
+  // Some bytes, wherever lines end; 0 at the end of the file. A file is read by this or by Next().
+  absl::StatusOr<size_t> Read(char* buffer, size_t size);
+
   absl::Status Rewind();
 
   [[nodiscard]] uint64_t size() const { return size_; }  // of the file on disk; 0 when not known
@@ -38,7 +41,6 @@ class ChunkReader {
 
  private:
   ChunkReader() = default;
-  absl::StatusOr<size_t> Read(char* buffer, size_t size);
   absl::StatusOr<size_t> Inflate(char* buffer, size_t size);
   absl::StatusOr<size_t> ReadFile(char* buffer, size_t size);
   absl::Status StartInflate();

@@ -240,7 +240,7 @@ void PostBaskets(Call& call) {
   uint64_t pairs = 0;
   for (const Basket& basket : baskets) pairs += basket.keys.size() * (basket.keys.size() - 1);
   if (!AdmitWrites(*call.space, pairs, call.clock, call.response)) return;
-  AssociationWriter writer(call.space);
+  AssociationWriter writer(*call.space);
   for (const auto& [index, item_error] : wrong) writer.Refuse(index, item_error);
   for (size_t i = 0; i < baskets.size() && writer.failed().ok(); ++i) {
     writer.Write(baskets[i], indices[i]);

@@ -21,11 +21,51 @@ constexpr size_t kLongArrayBytes = 512 << 10;
 
 ItemError LongLine() { return {"", "a line may have " + std::to_string(kMaxLineBytes) + " bytes"}; }
 
+absl::Status Dropped() { return absl::NotFoundError("the namespace was dropped meanwhile"); }
+
+// A stream holds its namespace only while it works: a client that stalls must not hold up those who
+// drop it. Null if it was dropped.
+std::shared_ptr<assoc::Namespace> Hold(const std::weak_ptr<assoc::Namespace>& space) {
+  auto held = space.lock();
+  if (held != nullptr && held->dropped()) held.reset();
+  return held;
+}
+
+// Calls a sink as long as its namespace is there.
+class HoldingSink : public BodySink {
+ public:
+  HoldingSink(std::weak_ptr<assoc::Namespace> space, std::unique_ptr<BodySink> sink)
+      : space_(std::move(space)), sink_(std::move(sink)) {}
+
+  bool MayWait() const override {
+    const auto held = Hold(space_);
+    return held != nullptr && sink_->MayWait();
+  }
+
+  bool Take(std::string_view piece, Response& response) override {
+    const auto held = Hold(space_);
+    if (held != nullptr) return sink_->Take(piece, response);
+    SetError(Dropped(), "namespace", response);
+    return false;
+  }
+
+  void Finish(Response& response) override {
+    if (const auto held = Hold(space_); held != nullptr) {
+      sink_->Finish(response);
+    } else {
+      SetError(Dropped(), "namespace", response);
+    }
+  }
+
+ private:
+  const std::weak_ptr<assoc::Namespace> space_;
+  const std::unique_ptr<BodySink> sink_;
+};
+
 // Cuts a stream into lines and parses each.
 class LineSink : public BodySink {
  public:
-  LineSink(std::shared_ptr<assoc::Namespace> space, StreamFormat format)
-      : writer_(std::move(space)), format_(format) {}
+  LineSink(assoc::Namespace& space, StreamFormat format) : writer_(space), format_(format) {}
 
   bool MayWait() const override { return writer_.space().counter().AnyAway(); }
 
@@ -36,7 +76,7 @@ class LineSink : public BodySink {
   }
 
   void Finish(Response& response) override {
-    if (!carry_.empty()) {
+    if (!carry_.empty() || skipping_) {
       const std::string last = std::move(carry_);
       TakeLine(last);
     }
@@ -53,8 +93,18 @@ class LineSink : public BodySink {
   virtual void EndPiece() = 0;
   virtual void End() = 0;
 
+  // Whether the body is one array, as far as can be said once `piece` is there.
+  bool IsArray(std::string_view piece) {
+    const size_t first = piece.find_first_not_of(" \t\r\n");
+    if (first != std::string_view::npos && !std::exchange(begun_, true)) {
+      is_array_ = format_ == StreamFormat::kNdjson && piece[first] == '[';
+    }
+    return is_array_;
+  }
+  bool is_array() const { return is_array_; }
+
   bool Going(Response& response) {
-    if (writer_.failed().ok() && !writer_.space().dropped()) return true;
+    if (writer_.failed().ok()) return true;
     writer_.Respond(response);
     return false;
   }
@@ -102,7 +152,6 @@ class LineSink : public BodySink {
       carry_ = piece;
       return;
     }
-    if (!skipping_) writer_.Refuse(index_, LongLine());
     skipping_ = true;  // the rest of the line, which counts as one item
     carry_.clear();
   }
@@ -115,7 +164,7 @@ class LineSink : public BodySink {
 
   void TakeLine(std::string_view line) {
     if (std::exchange(skipping_, false)) {
-      ++index_;
+      writer_.Refuse(index_++, LongLine());
       return;
     }
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
@@ -145,29 +194,22 @@ class LineSink : public BodySink {
   ItemParser parser_;
   std::string carry_;  // the beginning of a line
   uint64_t index_ = 0;
+  bool begun_ = false;  // something but blanks has come
+  bool is_array_ = false;
   bool skipping_ = false;
   bool header_passed_ = false;
 };
 
 class BatchSink : public LineSink {
  public:
-  BatchSink(std::shared_ptr<assoc::Namespace> space, const Clock& clock, StreamFormat format,
+  BatchSink(assoc::Namespace& space, const Clock& clock, StreamFormat format,
             size_t max_array_bytes)
-      : LineSink(std::move(space), format),
-        clock_(clock),
-        may_be_array_(format == StreamFormat::kNdjson),
-        max_array_bytes_(max_array_bytes) {}
+      : LineSink(space, format), clock_(clock), max_array_bytes_(max_array_bytes) {}
 
   bool MayWait() const override { return array_.size() > kLongArrayBytes || LineSink::MayWait(); }
 
   bool Take(std::string_view piece, Response& response) override {
-    if (undecided_ && may_be_array_) {
-      const size_t first = piece.find_first_not_of(" \t\r\n");
-      if (first == std::string_view::npos) return true;
-      undecided_ = false;
-      is_array_ = piece[first] == '[';
-    }
-    if (!is_array_) return LineSink::Take(piece, response);
+    if (!IsArray(piece)) return LineSink::Take(piece, response);
     if (array_.size() + piece.size() > max_array_bytes_) {
       SetError(413, "too_large",
                "an array may have " + std::to_string(max_array_bytes_) +
@@ -180,7 +222,7 @@ class BatchSink : public LineSink {
   }
 
   void Finish(Response& response) override {
-    if (!is_array_) {
+    if (!is_array()) {
       LineSink::Finish(response);
       return;
     }
@@ -240,10 +282,7 @@ class BatchSink : public LineSink {
   }
 
   const Clock& clock_;
-  const bool may_be_array_;
   const size_t max_array_bytes_;
-  bool undecided_ = true;
-  bool is_array_ = false;
   bool admitted_ = false;
   std::string array_;
   std::vector<AssociationItem> items_;
@@ -255,11 +294,17 @@ class BatchSink : public LineSink {
 
 class ReplaceSink : public LineSink {
  public:
-  ReplaceSink(std::shared_ptr<assoc::Namespace> space, const Clock& clock, StreamFormat format)
-      : LineSink(std::move(space), format), clock_(clock) {}
+  ReplaceSink(assoc::Namespace& space, const Clock& clock, StreamFormat format)
+      : LineSink(space, format), clock_(clock) {}
 
  protected:
-  bool Begin(std::string_view, Response& response) override {
+  bool Begin(std::string_view piece, Response& response) override {
+    if (IsArray(piece)) {
+      SetError(400, "invalid_argument",
+               "the body is an array, and mode=replace takes one object per line, or CSV", "body",
+               response);
+      return false;
+    }
     if (std::exchange(admitted_, true)) return true;
     return AdmitWrites(writer_.space(), 0, clock_, response);
   }
@@ -291,7 +336,7 @@ class ReplaceSink : public LineSink {
 
 class ExportSource : public BodySource {
  public:
-  ExportSource(std::shared_ptr<assoc::Namespace> space, StreamFormat format)
+  ExportSource(std::weak_ptr<assoc::Namespace> space, StreamFormat format)
       : space_(std::move(space)), format_(format) {
     if (format_ == StreamFormat::kCsv) header_ = "key,associatedKey,frequency\n";
   }
@@ -312,16 +357,17 @@ class ExportSource : public BodySource {
 
  private:
   absl::StatusOr<bool> NextList() {
-    if (space_->dropped()) return absl::AbortedError("the namespace was dropped");
+    const auto space = Hold(space_);
+    if (space == nullptr) return Dropped();
     if (next_name_ == names_.size()) {
-      auto names = space_->counter().AssociatorsAfter(key_, kNamesAtOnce);
+      auto names = space->counter().AssociatorsAfter(key_, kNamesAtOnce);
       if (!names.ok()) return names.status();
       names_ = std::move(*names);
       next_name_ = 0;
       if (names_.empty()) return false;
     }
     key_ = names_[next_name_++];
-    auto list = space_->counter().Top(key_, std::numeric_limits<int64_t>::max());
+    auto list = space->counter().Top(key_, std::numeric_limits<int64_t>::max());
     if (!list.ok()) return list.status();
     list_ = std::move(*list);
     at_ = 0;
@@ -348,7 +394,7 @@ class ExportSource : public BodySource {
     piece += '\n';
   }
 
-  const std::shared_ptr<assoc::Namespace> space_;
+  const std::weak_ptr<assoc::Namespace> space_;
   const StreamFormat format_;
   std::string header_;
   std::vector<std::string> names_;
@@ -361,21 +407,23 @@ class ExportSource : public BodySource {
 
 }  // namespace
 
-std::unique_ptr<BodySink> NewBatchSink(std::shared_ptr<assoc::Namespace> space, const Clock& clock,
-                                       StreamFormat format, size_t max_array_bytes) {
-  return std::make_unique<BatchSink>(std::move(space), clock, format, max_array_bytes);
+std::unique_ptr<BodySink> NewBatchSink(const std::shared_ptr<assoc::Namespace>& space,
+                                       const Clock& clock, StreamFormat format,
+                                       size_t max_array_bytes) {
+  auto sink = std::make_unique<BatchSink>(*space, clock, format, max_array_bytes);
+  return std::make_unique<HoldingSink>(space, std::move(sink));
 }
 
-std::unique_ptr<BodySink> NewReplaceSink(std::shared_ptr<assoc::Namespace> space,
+std::unique_ptr<BodySink> NewReplaceSink(const std::shared_ptr<assoc::Namespace>& space,
                                          const Clock& clock, StreamFormat format) {
-  return std::make_unique<ReplaceSink>(std::move(space), clock, format);
+  return std::make_unique<HoldingSink>(space, std::make_unique<ReplaceSink>(*space, clock, format));
 }
 
-absl::StatusOr<std::unique_ptr<BodySource>> NewExport(std::shared_ptr<assoc::Namespace> space,
-                                                      StreamFormat format) {
+absl::StatusOr<std::unique_ptr<BodySource>> NewExport(
+    const std::shared_ptr<assoc::Namespace>& space, StreamFormat format) {
   // So that the store knows all associators.
   if (absl::Status status = space->counter().Checkpoint(); !status.ok()) return status;
-  return std::make_unique<ExportSource>(std::move(space), format);
+  return std::make_unique<ExportSource>(space, format);
 }
 
 }  // namespace escalona::server

@@ -17,7 +17,7 @@ bool AdmitWrites(assoc::Namespace& space, uint64_t n, const Clock& clock, Respon
   absl::Duration retry_after;
   const absl::Status status = space.TakeWrites(n, clock.Now(), retry_after);
   if (status.ok()) return true;
-  space.CountRefused(n);
+  space.CountRefused(std::max<uint64_t>(n, 1));  // of a stream nobody knows how many
   SetQuotaError(status, retry_after, response);
   return false;
 }
@@ -39,7 +39,7 @@ void AssociationWriter::Count(std::span<const AssociationItem> items) {
   for (size_t i = 0; i < items.size(); ++i) {
     const AssociationItem& item = items[i];
     if (!item.event_id.empty()) {
-      if (events == nullptr) events = space_->events();
+      if (events == nullptr) events = space_.events();
       if (!events->Admit(item.event_id)) {
         ++duplicates_;
         continue;
@@ -48,17 +48,17 @@ void AssociationWriter::Count(std::span<const AssociationItem> items) {
     increments_.push_back({item.key, item.associated_key, item.count});
     places_.push_back(i);
   }
-  const auto counted = space_->counter().IncrementBatch(increments_, &wrong_);
+  const auto counted = space_.counter().IncrementBatch(increments_, &wrong_);
   if (!counted.ok()) {
     failed_ = counted.status();
     return;
   }
   accepted_ += *counted;
-  space_->CountWrites(*counted);
+  space_.CountWrites(*counted);
   for (const AssociationBatchError& wrong : wrong_) {
     const AssociationItem& item = items[places_[wrong.index]];
     if (!item.event_id.empty()) events->Forget(item.event_id);
-    if (absl::IsResourceExhausted(wrong.status)) space_->CountRefused(1);
+    if (absl::IsResourceExhausted(wrong.status)) space_.CountRefused(1);
   }
 }
 
@@ -71,7 +71,7 @@ void AssociationWriter::Write(std::span<const AssociationItem> items,
 }
 
 void AssociationWriter::Write(const Basket& basket, uint64_t index) {
-  if (!basket.event_id.empty() && !space_->events()->Admit(basket.event_id)) {
+  if (!basket.event_id.empty() && !space_.events()->Admit(basket.event_id)) {
     ++duplicates_;
     return;
   }
@@ -84,19 +84,19 @@ void AssociationWriter::Write(const Basket& basket, uint64_t index) {
   Count(items);
   if (wrong_.empty()) return;
   if (wrong_.size() == items.size() && !basket.event_id.empty()) {
-    space_->events()->Forget(basket.event_id);
+    space_.events()->Forget(basket.event_id);
   }
   Refuse(index, wrong_.front().status);
 }
 
 void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey> list,
                                 uint64_t index) {
-  const absl::Status status = space_->counter().Replace(key, list);
+  const absl::Status status = space_.counter().Replace(key, list);
   if (status.ok()) {
     accepted_ += list.size();
-    space_->CountWrites(list.size());
+    space_.CountWrites(list.size());
   } else if (absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
-    if (absl::IsResourceExhausted(status)) space_->CountRefused(1);
+    if (absl::IsResourceExhausted(status)) space_.CountRefused(list.size());
     Refuse(index, status);
   } else {
     failed_ = status;

@@ -32,9 +32,10 @@ class AssociationWriter {
  public:
   static constexpr size_t kShownErrors = 1000;
 
-  explicit AssociationWriter(std::shared_ptr<assoc::Namespace> space) : space_(std::move(space)) {}
+  // The namespace is there whenever a member is called.
+  explicit AssociationWriter(assoc::Namespace& space) : space_(space) {}
 
-  assoc::Namespace& space() const { return *space_; }
+  assoc::Namespace& space() const { return space_; }
   // Counts the items; `indices` are their places in the request.
   void Write(std::span<const AssociationItem> items, std::span<const uint64_t> indices);
   // All ordered pairs of the basket. Those that are refused are one error; if all are, its event
@@ -53,7 +54,7 @@ class AssociationWriter {
   void Count(std::span<const AssociationItem> items);
   void Refuse(uint64_t index, const absl::Status& status);
 
-  std::shared_ptr<assoc::Namespace> space_;
+  assoc::Namespace& space_;
   uint64_t accepted_ = 0;
   uint64_t duplicates_ = 0;
   uint64_t refused_ = 0;

@@ -1,16 +1,21 @@
 #include "server/grpc_server.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <netdb.h>
+#include <netinet/tcp.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include <boost/asio/post.hpp>
+#include <charconv>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/acceptor.h"
 
 namespace escalona::server {
 namespace {
@@ -23,8 +28,6 @@ std::string HostPart(const std::string& address) {
 void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
   builder.SetMaxSendMessageSize(-1);
-  // Two servers must not share a port unnoticed.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Streams of a client that vanished without a word end some time.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 300'000);
   // Clients may look after their connections as they like.
@@ -32,33 +35,75 @@ void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
 }
 
-bool Listens(const addrinfo& address) {
-  const int probe = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return false;
-  const bool connected = connect(probe, address.ai_addr, address.ai_addrlen) == 0;
-  close(probe);
-  return connected;
+// What is wrong with a message is in its answer; a line for each would let a client fill the log.
+void LogOfProtobuf(google::protobuf::LogLevel level, const char*, int, const std::string& message) {
+  const bool fatal = level == google::protobuf::LOGLEVEL_FATAL;
+  spdlog::log(fatal ? spdlog::level::critical : spdlog::level::debug, "protobuf: {}", message);
 }
 
-// gRPC closes its port in a thread of its own.
-void WaitForClosedPort(const std::string& address) {
-  const std::string host = HostPart(address);
-  std::string_view name = std::string_view(host).substr(0, host.empty() ? 0 : host.size() - 1);
-  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(std::string(name).c_str(), address.substr(host.size()).c_str(), &hints, &found) !=
-      0) {
-    return;
-  }
-  const absl::Time deadline = absl::Now() + absl::Milliseconds(500);
-  while (Listens(*found) && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
-  freeaddrinfo(found);
+// As gRPC has it for connections that it accepts itself.
+void Prepare(Acceptor::Socket& socket) {
+  boost::system::error_code ignored;
+  socket.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
+  socket.native_non_blocking(true, ignored);
+  const int unanswered_ms = 20'000;
+  (void)setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms,
+                   sizeof(unanswered_ms));
 }
 
 }  // namespace
+
+// Accepts connections in gRPC's stead: gRPC 1.51 gives its port up for good when it cannot open a
+// file for a connection.
+class GrpcServer::Port {
+ public:
+  using Taker = grpc::experimental::ExternalConnectionAcceptor;
+
+  // Only a thread that cannot be joined would throw, and there is no going on then.
+  // NOLINTNEXTLINE(bugprone-exception-escape)
+  ~Port() {
+    boost::asio::post(io_, [this] { acceptor_.Close(); });
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Listen(const std::string& address) {
+    const std::string before = HostPart(address);
+    std::string_view host = std::string_view(before).substr(0, before.rfind(':'));
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    uint16_t port = 0;
+    std::from_chars(address.data() + before.size(), address.data() + address.size(), port);
+    return acceptor_.Listen(std::string(host), port);
+  }
+  uint16_t number() const { return acceptor_.port(); }
+
+  // Hands connections over from now on.
+  void Open(std::unique_ptr<Taker> taker) {
+    taker_ = std::move(taker);
+    acceptor_.Start([this] {
+      return Acceptor::Place{io_, [this](Acceptor::Socket socket) { Take(std::move(socket)); }};
+    });
+    thread_ = std::thread([this] { io_.run(); });
+  }
+
+ private:
+  void Take(Acceptor::Socket socket) {
+    Prepare(socket);
+    Taker::NewConnectionParameters connection;
+    boost::system::error_code error;
+    connection.fd = socket.release(error);
+    if (!error) taker_->HandleNewConnection(&connection);
+  }
+
+  boost::asio::io_context io_{1};
+  Acceptor acceptor_{"gRPC", io_};
+  std::unique_ptr<Taker> taker_;
+  std::thread thread_;
+};
+
+GrpcServer::GrpcServer(Frontier& frontier, const Clock& clock, Metrics& metrics)
+    : service_(frontier, clock, metrics), admin_(frontier, clock) {}
+
+GrpcServer::~GrpcServer() { Shutdown(absl::ZeroDuration()); }
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions& options,
                                                               Frontier& frontier,
@@ -66,29 +111,30 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions&
                                                               Metrics& metrics) {
   // Before the builder is made: it takes the plugins registered so far.
   static const bool plugins = [] {
+    google::protobuf::SetLogHandler(LogOfProtobuf);
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
   }();
   (void)plugins;
   std::unique_ptr<GrpcServer> made(new GrpcServer(frontier, clock, metrics));
+  made->port_ = std::make_unique<Port>();
+  if (absl::Status status = made->port_->Listen(options.address); !status.ok()) return status;
   grpc::ServerBuilder builder;
   Configure(options, builder);
-  int port = 0;
-  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
+  auto taker = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   builder.RegisterService(&made->service_);
   builder.RegisterService(&made->admin_);
   made->server_ = builder.BuildAndStart();
-  if (!made->server_ || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", options.address,
-                     " for gRPC: the port is in use, or the address is not of this machine"));
-  }
-  made->address_ = absl::StrCat(HostPart(options.address), port);
+  if (!made->server_) return absl::InternalError("gRPC does not start");
+  made->address_ = absl::StrCat(HostPart(options.address), made->port_->number());
   made->service_.SetNode(options.node.empty() ? made->address_ : options.node);
   for (const char* service : {"urlfrontier.URLFrontier", "escalona.Admin"}) {
     made->server_->GetHealthCheckService()->SetServingStatus(service, true);
   }
+  made->port_->Open(std::move(taker));
   made->awake_ = std::make_unique<Wakefulness>(*made->server_);
   return made;
 }
@@ -96,11 +142,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions&
 void GrpcServer::Shutdown(absl::Duration patience) {
   if (!server_) return;
   awake_.reset();
-  // Blocks until all calls are over, and closes the port before that.
-  std::thread closing([&] { server_->Shutdown(absl::ToChronoTime(absl::Now() + patience)); });
-  WaitForClosedPort(address_);
+  port_.reset();
   service_.Drain();
-  closing.join();
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + patience));
   server_->Wait();
   server_.reset();
 }

@@ -21,7 +21,7 @@ struct GrpcOptions {
   int max_message_bytes = 64 << 20;
 };
 
-// Listens from Start() on, in threads of gRPC. The others outlive it.
+// Listens from Start() on; calls run in threads of gRPC. The others outlive it.
 class GrpcServer {
  public:
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcOptions& options,
@@ -29,7 +29,7 @@ class GrpcServer {
                                                            Metrics& metrics);
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
-  ~GrpcServer() { Shutdown(absl::ZeroDuration()); }
+  ~GrpcServer();
 
   const std::string& address() const { return address_; }  // with the port it listens on
 
@@ -39,13 +39,15 @@ class GrpcServer {
   void Shutdown(absl::Duration patience);
 
  private:
-  GrpcServer(Frontier& frontier, const Clock& clock, Metrics& metrics)
-      : service_(frontier, clock, metrics), admin_(frontier, clock) {}
+  class Port;
+
+  GrpcServer(Frontier& frontier, const Clock& clock, Metrics& metrics);
 
   FrontierService service_;
   AdminService admin_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Port> port_;
   std::unique_ptr<Wakefulness> awake_;
 };
 

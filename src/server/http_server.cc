@@ -4,25 +4,20 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "server/acceptor.h"
 #include "server/http_loop.h"
 
 namespace escalona::server {
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
 
-constexpr int kBacklog = 4096;
-constexpr std::chrono::milliseconds kAcceptPause(50);  // when no more files can be opened
 constexpr std::chrono::milliseconds kStopPoll(5);
 
 // Raises the limit on open files as far as we may, and says how many connections that allows.
@@ -56,24 +51,20 @@ class HttpServer::Impl {
       loops_.push_back(std::make_unique<HttpLoop>(
           options_, router_, std::max<size_t>(most / threads, 1), workers_.get()));
     }
-    if (absl::Status status = Listen(); !status.ok()) {
-      pause_.reset();  // both live in the first loop
-      acceptor_.reset();
+    acceptor_ = std::make_unique<Acceptor>("HTTP", loops_[0]->io());
+    if (absl::Status status = acceptor_->Listen(options_.host, options_.port); !status.ok()) {
+      acceptor_.reset();  // before the loop it lives in
       loops_.clear();
       return status;
     }
     for (auto& loop : loops_) loop->Start();
-    asio::post(loops_[0]->io(), [this] { Accept(); });
+    asio::post(loops_[0]->io(), [this] { acceptor_->Start([this] { return NextPlace(); }); });
     return absl::OkStatus();
   }
 
   void Stop() {
     if (loops_.empty() || std::exchange(stopped_, true)) return;
-    asio::post(loops_[0]->io(), [this] {
-      error_code ignored;
-      acceptor_->close(ignored);
-      pause_->cancel();
-    });
+    asio::post(loops_[0]->io(), [this] { acceptor_->Close(); });
     for (auto& loop : loops_) loop->Stop();
     const auto deadline = std::chrono::steady_clock::now() + options_.stop_timeout;
     while (Stats().connections > 0 && std::chrono::steady_clock::now() < deadline) {
@@ -85,12 +76,7 @@ class HttpServer::Impl {
     for (auto& loop : loops_) loop->Join();
   }
 
-  uint16_t port() const { return endpoint_.port(); }
-
-  std::string address() const {
-    const std::string host = endpoint_.address().to_string();
-    return (endpoint_.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(port());
-  }
+  const Acceptor& acceptor() const { return *acceptor_; }
 
   HttpStats Stats() const {
     HttpStats stats;
@@ -109,53 +95,20 @@ class HttpServer::Impl {
   }
 
  private:
-  absl::Status Listen() {
-    asio::io_context& io = loops_[0]->io();
-    error_code error;
-    const auto found = tcp::resolver(io).resolve(options_.host, std::to_string(options_.port),
-                                                 tcp::resolver::passive, error);
-    if (error || found.empty()) {
-      return absl::InvalidArgumentError("no address '" + options_.host + "': " + error.message());
-    }
-    acceptor_ = std::make_unique<tcp::acceptor>(io);
-    pause_ = std::make_unique<asio::steady_timer>(io);
-    endpoint_ = found.begin()->endpoint();
-    acceptor_->open(endpoint_.protocol(), error);
-    if (!error) acceptor_->set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_->bind(endpoint_, error);
-    if (!error) acceptor_->listen(kBacklog, error);
-    if (error) {
-      return absl::FailedPreconditionError("cannot listen on " + address() + ": " +
-                                           error.message());
-    }
-    endpoint_ = acceptor_->local_endpoint(error);
-    return absl::OkStatus();
-  }
-
-  void Accept() {
+  Acceptor::Place NextPlace() {
     HttpLoop& loop = *loops_[next_++ % loops_.size()];
-    acceptor_->async_accept(loop.io(), [this, &loop](const error_code& error, tcp::socket socket) {
-      if (!acceptor_->is_open()) return;
-      if (error) {
-        pause_->expires_after(kAcceptPause);
-        pause_->async_wait([this](const error_code& cancelled) {
-          if (!cancelled && acceptor_->is_open()) Accept();
-        });
-        return;
-      }
-      asio::post(loop.io(),
-                 [&loop, socket = std::move(socket)]() mutable { loop.Add(std::move(socket)); });
-      Accept();
-    });
+    return {loop.io(), [&loop](Acceptor::Socket socket) {
+              asio::post(loop.io(), [&loop, socket = std::move(socket)]() mutable {
+                loop.Add(std::move(socket));
+              });
+            }};
   }
 
   const HttpOptions options_;
   const Router& router_;
   std::unique_ptr<asio::thread_pool> workers_;
   std::vector<std::unique_ptr<HttpLoop>> loops_;
-  std::unique_ptr<tcp::acceptor> acceptor_;
-  std::unique_ptr<asio::steady_timer> pause_;
-  tcp::endpoint endpoint_;
+  std::unique_ptr<Acceptor> acceptor_;  // in the first loop
   size_t next_ = 0;
   bool stopped_ = false;
 };
@@ -165,8 +118,8 @@ HttpServer::HttpServer(const HttpOptions& options, const Router& router)
 HttpServer::~HttpServer() = default;
 absl::Status HttpServer::Start() { return impl_->Start(); }
 void HttpServer::Stop() { impl_->Stop(); }
-uint16_t HttpServer::port() const { return impl_->port(); }
-std::string HttpServer::address() const { return impl_->address(); }
+uint16_t HttpServer::port() const { return impl_->acceptor().port(); }
+std::string HttpServer::address() const { return impl_->acceptor().address(); }
 HttpStats HttpServer::Stats() const { return impl_->Stats(); }
 
 }  // namespace escalona::server

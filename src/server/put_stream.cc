@@ -7,7 +7,7 @@ namespace escalona::server {
 void UrlUnit::Parse(const grpc::ByteBuffer& bytes) {
   constexpr size_t kSmall = 4 << 10;
   small_ = bytes.Length() <= kSmall;
-  if (!ParseMessage(bytes, item_)) item_.clear_item();
+  ParseItem(bytes, item_);
   put_ = PutOf(item_, metadata_);
   puts = {&put_, 1};
   statuses = {&status_, 1};
@@ -20,7 +20,7 @@ grpc::ByteBuffer UrlUnit::Ack() const {
 
 void BatchUnit::Parse(const grpc::ByteBuffer& bytes) {
   batch_ = google::protobuf::Arena::CreateMessage<urlfrontier::DiscoveredBatch>(&arena_);
-  if (!ParseMessage(bytes, *batch_)) batch_->clear_items();
+  ParseBatch(bytes, *batch_);
   PutsOf(*batch_, metadata_, puts_);
   statuses_.assign(puts_.size(), PutStatus::kFailed);
   puts = puts_;

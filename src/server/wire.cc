@@ -1,5 +1,6 @@
 #include "server/wire.h"
 
+#include <google/protobuf/unknown_field_set.h>
 #include <grpc/slice.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 
@@ -8,6 +9,8 @@
 #include <charconv>
 #include <cstring>
 #include <system_error>
+
+#include "base/utf8.h"
 
 namespace escalona::server {
 namespace {
@@ -166,6 +169,29 @@ void WriteItem(const KnownUrl& url, const ItemSizes& sizes, Writer& writer) {
   writer.Field(Varint(4), sizes.created);
 }
 
+// The texts and messages in the field of that number, as they came; none if the bytes are no
+// message at all.
+std::vector<std::string> FieldsOf(const grpc::ByteBuffer& bytes, int number) {
+  grpc::ByteBuffer copy(bytes);  // of references to the pieces
+  grpc::ProtoBufferReader reader(&copy);
+  google::protobuf::UnknownFieldSet fields;
+  std::vector<std::string> found;
+  if (!fields.ParseFromZeroCopyStream(&reader)) return found;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = fields.field(i);
+    if (field.number() != number) continue;
+    if (field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) continue;
+    found.push_back(field.length_delimited());
+  }
+  return found;
+}
+
+// Clients refuse an acknowledgement that is not UTF-8.
+std::string ReadableId(const grpc::ByteBuffer& bytes, int number) {
+  const std::vector<std::string> ids = FieldsOf(bytes, number);
+  return ids.empty() ? "" : ValidUtf8(ids.back());
+}
+
 }  // namespace
 
 absl::Time TimeOfSeconds(uint64_t seconds) {
@@ -299,6 +325,22 @@ bool ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& mess
   grpc::ByteBuffer copy(bytes);  // of references to the pieces
   grpc::ProtoBufferReader reader(&copy);
   return message.ParseFromZeroCopyStream(&reader);
+}
+
+void ParseItem(const grpc::ByteBuffer& bytes, urlfrontier::URLItem& item) {
+  if (ParseMessage(bytes, item)) return;
+  item.Clear();
+  item.set_id(ReadableId(bytes, urlfrontier::URLItem::kIDFieldNumber));
+}
+
+void ParseBatch(const grpc::ByteBuffer& bytes, urlfrontier::DiscoveredBatch& batch) {
+  if (ParseMessage(bytes, batch)) return;
+  batch.Clear();
+  batch.set_id(ReadableId(bytes, urlfrontier::DiscoveredBatch::kIDFieldNumber));
+  for (const std::string& info : FieldsOf(bytes, urlfrontier::DiscoveredBatch::kItemsFieldNumber)) {
+    urlfrontier::URLInfo& item = *batch.add_items();
+    if (!item.ParseFromString(info)) item.Clear();
+  }
 }
 
 }  // namespace escalona::server

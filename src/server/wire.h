@@ -53,6 +53,12 @@ std::string SerializeUrlItem(const KnownUrl& known);
 // could be read of it is there.
 bool ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
+// What is put, whatever the bytes are: an item that is none, or has a text that is not UTF-8, is
+// empty, and costs neither the other items of its batch nor its ID. Bytes of an ID that are not
+// UTF-8 become U+FFFD.
+void ParseItem(const grpc::ByteBuffer& bytes, urlfrontier::URLItem& item);
+void ParseBatch(const grpc::ByteBuffer& bytes, urlfrontier::DiscoveredBatch& batch);
+
 }  // namespace escalona::server
 
 #endif  // ESCALONA_SERVER_WIRE_H_

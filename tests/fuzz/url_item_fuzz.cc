@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "cli/item_line.h"
 #include "server/wire.h"
 
@@ -41,14 +42,16 @@ void CheckPut(const FrontierPut& put) {
 
 void FuzzItem(std::string_view bytes) {
   urlfrontier::URLItem item;
-  if (!escalona::server::ParseMessage(BufferOf(bytes), item)) item.clear_item();
+  escalona::server::ParseItem(BufferOf(bytes), item);
+  Check(escalona::IsUtf8(item.id()));
   std::string metadata;
   CheckPut(escalona::server::PutOf(item, metadata));
 }
 
 void FuzzBatch(std::string_view bytes) {
   urlfrontier::DiscoveredBatch batch;
-  if (!escalona::server::ParseMessage(BufferOf(bytes), batch)) batch.clear_items();
+  escalona::server::ParseBatch(BufferOf(bytes), batch);
+  Check(escalona::IsUtf8(batch.id()));
   std::string metadata;
   std::vector<FrontierPut> puts;
   escalona::server::PutsOf(batch, metadata, puts);

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """The association service over HTTP beside a naive model, and what it answers to everything else."""
+import contextlib
+import gzip
 import json
 import os
 import random
 import resource
 import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 from association_server import PROGRAM, Model, Server, quote, raw
@@ -124,6 +128,9 @@ class Associations(unittest.TestCase):
                 ('{"key":"a","associatedKey":"b","count":"1"}', "count"),
                 ('{"key":"a","associatedKey":"b","count":18446744073709551616}', "count"),
                 ('{"key":"a","associatedKey":"b","eventId":7}', "eventId"), ('{"key":"a","associatedKey":"b","eventId":""}', "eventId"),
+                ('{"key":"a","key":"b","associatedKey":"c"}', "key"), ('{"key":"a","Key":"b","associatedKey":"c"}', "key"),
+                ('{"key":"a","associatedKey":"c","count":1,"frequency":2}', "count"),
+                (' { "x" : [{"key": "\\"]"}, null] , "key" : "a\\n" , "associatedKey" : "b" , "associatedKey" : "c" } ', "associatedKey"),
                 ("[" * 100000, "body")]:
             status, _, got = client.error("POST", "/associations", body)
             self.assertIn(status, (400, 413), body)
@@ -147,6 +154,10 @@ class Associations(unittest.TestCase):
         wrong = [{"key": "a"}, 7, {"key": "", "associatedKey": "b"}, {"key": "a", "associatedKey": "b", "count": 0}]
         items = [{"key": "a", "associatedKey": "x"}, *wrong, {"key": "a", "associatedKey": "y\u00e9\n", "count": 2}]
         fields = [(1, "associatedKey"), (2, ""), (3, "key"), (4, "count")]
+        twice = '[{"key":"a","key":"b","associatedKey":"c"}, [], "key", {"x":{"key":"[","key":"]"},"key":"t","associatedKey":"u"}]'
+        answer = client.json("POST", "/associations/batch", twice)  # what is twice in other members is nothing to us
+        self.assertEqual((answer["accepted"], [(e["index"], e["field"]) for e in answer["errors"]]), (1, [(0, "key"), (1, ""), (2, "")]))
+        self.assertEqual(answer["errors"][0]["message"], "is there twice")
         for body in (json.dumps(items), "\n".join(map(json.dumps, items)), "\r\n".join(map(json.dumps, items)) + "\r\n\r\n"):
             answer = client.json("POST", "/associations/batch", body)
             self.assertEqual(answer["accepted"], 2)
@@ -249,6 +260,42 @@ class Associations(unittest.TestCase):
         server.kill()
         self.assertEqual(self.serve().client().top("u", "", "shop"), [])
 
+    def test_a_namespace_is_dropped_at_once_whoever_stalls_in_it(self):
+        server = self.serve()
+        client = server.client()
+        line = b'{"key":"a","associatedKey":"b"}\n'
+        for path in ("batch", "import?mode=add", "import?mode=replace"):
+            client.json("PUT", "/ns/gone", status=201)
+            with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), timeout=20)) as upload:
+                upload.sendall(b"POST /ns/gone/associations/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" % path.encode() + line)
+                for _ in range(1000):  # until it is under way
+                    if "replace" in path or client.json("GET", "/ns/gone/totals")["pairs"]:
+                        break
+                started = time.monotonic()
+                self.assertEqual(client.ask("DELETE", "/ns/gone")[0], 200)
+                self.assertLess(time.monotonic() - started, 10)
+                upload.sendall(line)
+                answer = upload.recv(65536)
+                self.assertTrue(answer.startswith(b"HTTP/1.1 404 "), answer)
+                self.assertIn(b"the namespace was dropped meanwhile", answer)
+
+    def test_a_namespace_is_dropped_at_once_whoever_does_not_read_its_export(self):
+        server = self.serve()
+        client = server.client()
+        client.json("PUT", "/ns/gone", status=201)
+        rows = "".join(f"key-{i % 100},{i:01000}\n" for i in range(30000))
+        client.json("POST", "/ns/gone/associations/batch", rows, {"Content-Type": "text/csv"})
+        with contextlib.closing(socket.socket()) as export:
+            export.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            export.connect(("127.0.0.1", server.port))
+            export.sendall(b"GET /ns/gone/associations HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertTrue(export.recv(100).startswith(b"HTTP/1.1 200 "))
+            time.sleep(1)  # until the buffers between are full
+            started = time.monotonic()
+            self.assertEqual(client.ask("DELETE", "/ns/gone")[0], 200)
+            self.assertLess(time.monotonic() - started, 10)
+        self.assertEqual(client.json("GET", "/health"), {"status": "ok"})
+
     def test_too_many_writes_a_second_are_told_when_to_come_back(self):
         client = self.serve().client()
         client.json("PUT", "/ns/slow", {"writesPerSecond": 5}, status=201)
@@ -262,6 +309,21 @@ class Associations(unittest.TestCase):
         status, _, headers = client.ask("POST", "/ns/slow/associations", {"key": "a", "associatedKey": "b"})
         self.assertEqual(status, 429)
         self.assertGreater(int(headers["Retry-After"]), 10)
+
+    def test_what_streams_refuse_for_a_quota_is_counted(self):
+        client = self.serve().client()
+        refused = lambda: client.json("GET", "/ns/small")["usage"]["refused"]
+        client.json("PUT", "/ns/small", {"maxPairs": 2}, status=201)
+        rows = {"Content-Type": "text/csv"}
+        client.json("POST", "/ns/small/associations/batch", "a,x\na,y\nb,x\nb,y\nwrong\n", rows)
+        self.assertEqual(refused(), 2)
+        client.json("POST", "/ns/small/associations/import?mode=replace", "c,x,3\nc,y,2\nc,z,1\n", rows)
+        self.assertEqual(refused(), 5)
+        client.json("PUT", "/ns/small", {"maxPairs": 0, "writesPerSecond": 1})
+        client.json("POST", "/ns/small/associations/batch", "a,x\n" * 100000, rows)
+        for path in ("batch", "import?mode=replace"):
+            self.assertEqual(client.ask("POST", "/ns/small/associations/" + path, "a,x\n", rows)[0], 429)
+        self.assertEqual(refused(), 7)
 
     def test_counts_fade_by_half(self):
         client = self.serve().client()
@@ -300,6 +362,10 @@ class Associations(unittest.TestCase):
         answer = client.json("POST", "/associations/import?mode=replace", '{"key":"a","associatedKey":"b","count":1}\n'
                              '{"key":"a","associatedKey":"c","count":2}\n{"key":"d","associatedKey":"b"}')
         self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+        for array in ('[{"key":"a","associatedKey":"b"}]', ' \n\t[\n{"key":"a","associatedKey":"b"}\n]\n', "[]"):
+            status, text, _ = client.ask("POST", "/associations/import?mode=replace", array)
+            self.assertEqual((status, json.loads(text)["field"]), (400, "body"), text)
+            self.assertIn("mode=replace takes one object per line, or CSV", text)
 
     def test_the_command_line_works_on_a_server_and_on_a_folder(self):
         def run(*arguments, status=0, text=None):
@@ -336,7 +402,31 @@ class Associations(unittest.TestCase):
         self.assertEqual(run("export", "--data", data, "--format", "csv"), open(exported).read())
         self.assertIn("item 1: associatedKey is missing", run("import", "--data", data, status=1, text='{"key": "a"}'))
         self.assertIn("no folder", run("stats", "--data", data + "x", status=2))
-        self.assertIn("none.csv: cannot be read: No such file", run("import", "--data", data, "none.csv", status=2))
+        self.assertIn("none.csv: cannot be opened: No such file", run("import", "--data", data, "none.csv", status=2))
+
+    def test_the_command_line_reads_and_writes_gzip(self):
+        def run(*arguments, text=None):
+            return subprocess.run([PROGRAM, "assoc", *arguments], input=text, capture_output=True)
+
+        server = self.serve()
+        at = ("--server", f"127.0.0.1:{server.port}")
+        rows = "".join(f"k{i % 100},a{i},{i + 1}\n" for i in range(30000)).encode()
+        done = run("import", *at, "--format", "csv", text=gzip.compress(rows[:5]) + gzip.compress(rows[5:]))
+        self.assertEqual((done.returncode, done.stdout), (0, b"30000 associations imported\n"), done.stderr)
+        for name in ("export.csv", "export.ndjson"):
+            plain, packed = f"{self.folder.name}/{name}", f"{self.folder.name}/{name}.gz"
+            for file in (plain, packed):
+                self.assertEqual(run("export", *at, file).returncode, 0)
+            with open(plain, "rb") as file, gzip.open(packed) as unpacked:
+                self.assertEqual(file.read(), unpacked.read())
+            server.client().ask("DELETE", "/associations/k0")
+            self.assertEqual(run("import", *at, "--replace", packed).stdout, b"30000 associations imported\n")
+            self.assertEqual(run("export", *at, "--format", name[7:]).stdout, open(plain, "rb").read())
+        with open(packed, "r+b") as file:
+            file.truncate(1000)
+        done = run("import", *at, "--replace", packed)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{packed}: the compressed file ends too early".encode(), done.stderr)
 
     def test_the_load_generator_counts_every_pair_as_often_as_told(self):
         server = self.serve()

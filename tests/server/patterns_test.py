@@ -1,6 +1,8 @@
 """The ways in which StormCrawler, Scrapy and crawler4j call a frontier, and the ways in which calls go wrong."""
+import http.client
 import os
 import pathlib
+import resource
 import socket
 import tempfile
 import threading
@@ -8,7 +10,7 @@ import time
 import unittest
 
 import grpc
-from frontier_server import (LONG, OK, SKIPPED, Frontier, Server, WireTest, completed, discovered, info, known, pb)
+from frontier_server import (LONG, OK, SKIPPED, Frontier, Server, WireTest, completed, discovered, info, known, pb, pb_grpc)
 
 
 def memory_of(server):
@@ -181,6 +183,58 @@ class Patterns(WireTest):
             self.frontier.stub.GetActive(pb.Local())
             times.append(time.perf_counter() - start)
         self.assertLess(sorted(times)[1], 0.05)
+
+
+class OutOfFiles(unittest.TestCase):
+    """Both ports say so once, do not spin, and take connections again when there are files again."""
+    FILES = 200
+
+    def answers(self, server):
+        """Whether each port answers a new connection within a second."""
+        with server.channel() as channel:
+            try:
+                pb_grpc.URLFrontierStub(channel).GetActive(pb.Local(), timeout=1)
+                rpc = True
+            except grpc.RpcError:
+                rpc = False
+        connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=1)
+        try:
+            connection.request("GET", "/health")
+            return rpc, connection.getresponse().status == 200
+        except OSError:
+            return rpc, False
+        finally:
+            connection.close()
+
+    def processor_time(self, server):
+        fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_it_is_said_and_passes(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (self.FILES, self.FILES))
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(pathlib.Path(folder) / "data", preexec=limit)
+            early = Frontier(server)
+            self.assertEqual(early.put(discovered("http://a.com/")), [OK])
+            holders = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(self.FILES)]
+            self.assertEqual(self.answers(server), (False, False))
+            before = self.processor_time(server)
+            time.sleep(2)
+            self.assertLess(self.processor_time(server) - before, 1)
+            self.assertEqual(early.stats().size, 1)  # who is connected is served
+            for protocol in ("gRPC", "HTTP"):
+                said = [line for line in server.log if f" error {protocol} cannot take new connections now" in line]
+                self.assertEqual(len(said), 1, server.log)
+                self.assertIn("Too many open files", said[0])
+            for holder in holders:
+                holder.close()
+            until = time.time() + 30
+            while self.answers(server) != (True, True) and time.time() < until:
+                time.sleep(0.1)
+            self.assertEqual(self.answers(server), (True, True))
+            self.assertEqual(early.put(discovered("http://b.com/")), [OK])
+            early.close()
+            self.assertEqual(server.stop(), 0)
 
 
 class Shutdown(unittest.TestCase):

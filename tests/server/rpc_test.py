@@ -130,6 +130,16 @@ class Put(WireTest):
         acks = list(call(iter([b"\xff\xff\xff", good, b"\x0a\x05\xff"])))
         self.assertEqual([ack.status for ack in acks], [SKIPPED, OK, SKIPPED])
 
+    def test_a_text_that_is_not_utf8_is_skipped_and_acknowledged_in_utf8(self):
+        call = self.frontier.channel.stream_stream("/urlfrontier.URLFrontier/PutURLs", lambda b: b,
+                                                   pb.AckMessage.FromString)
+        items = [discovered("http://a.com/1", ID="i-XX"), discovered("http://a.com/XX", ID="a good id"), discovered("http://a.com/2")]
+        acks = call(item.SerializeToString().replace(b"XX", b"\xff\xfe") for item in items)
+        self.assertEqual([(ack.ID, ack.status) for ack in acks],
+                         [("i-\ufffd\ufffd", SKIPPED), ("a good id", SKIPPED), ("http://a.com/2", OK)])
+        for line in self.server.log:  # nobody but the server writes there
+            self.assertRegex(line, r"^\d{4}-\d\d-\d\dT\S+ (info|warning|error) ")
+
     def test_unknown_fields_are_accepted(self):
         call = self.frontier.channel.stream_stream("/urlfrontier.URLFrontier/PutURLs", lambda b: b,
                                                    pb.AckMessage.FromString)
@@ -154,6 +164,12 @@ class PutDiscovered(WireTest):
         found = {g.url: {k: list(v.values) for k, v in g.metadata.items()} for g in self.frontier.get()}
         self.assertEqual(found, {"http://a.com/": {}, "http://b.com/": {"b": ["1"], "a": ["2"]}, "http://c.com/": {},
                                  "http://d.com/": {"d": ["3"]}})
+
+    def test_a_text_that_is_not_utf8_costs_its_item_alone(self):
+        call = self.frontier.channel.stream_stream("/urlfrontier.URLFrontier/PutDiscovered", lambda b: b, pb.BatchAck.FromString)
+        batch = pb.DiscoveredBatch(ID="b-XX", items=[info("http://a.com/"), info("http://XX/"), info("http://b.com/")])
+        ack, = call(iter([batch.SerializeToString().replace(b"XX", b"\xff\xfe")]))
+        self.assertEqual((ack.ID, list(ack.statuses)), ("b-\ufffd\ufffd", [OK, SKIPPED, OK]))
 
     def test_a_batch_above_4_mib(self):
         infos = [info(f"http://h{i % 50}.com/" + "x" * 200 + str(i)) for i in range(25_000)]

@@ -2,7 +2,6 @@
 #include "server/association_items.h"
 
 #include <algorithm>
-#include <bit>
 #include <boost/json.hpp>
 #include <charconv>
 #include <cstring>
@@ -163,70 +162,6 @@ class FastReader {
   const char* end_;
 };
 
-// Tells of text that is JSON what Boost.JSON does not, since its objects keep the last of two
-// members: which of ours are there twice. Names that are written with escapes are not looked at.
-class TwiceReader {
- public:
-  explicit TwiceReader(std::string_view text) : rest_(text) {}
-
-  // Passes a value and the comma behind it; of an object, says which members are there twice.
-  uint8_t Value() {
-    uint8_t twice = 0;
-    const char first = Peek();
-    if (first == '{' || first == '[') {
-      twice = Members(first == '{');
-    } else if (first == '"') {
-      String();
-    } else {
-      Pass(rest_.find_first_of(",]} \t\r\n"));
-    }
-    if (Peek() == ',') Pass(1);
-    return twice;
-  }
-
-  void EnterArray() {
-    Peek();
-    Pass(1);
-  }
-
- private:
-  // The next character that is no blank; 0 at the end.
-  char Peek() {
-    Pass(rest_.find_first_not_of(" \t\r\n"));
-    return rest_.empty() ? '\0' : rest_.front();
-  }
-  void Pass(size_t n) { rest_.remove_prefix(std::min(n, rest_.size())); }
-
-  std::string_view String() {
-    size_t end = 1;
-    while (rest_[end] != '"') end += rest_[end] == '\\' ? 2 : 1;
-    const std::string_view text = rest_.substr(1, end - 1);
-    Pass(end + 1);
-    return text;
-  }
-
-  // To the end of an object or array. Boost.JSON allows 32 of them in one another.
-  uint8_t Members(bool named) {
-    uint8_t seen = 0;
-    uint8_t twice = 0;
-    Pass(1);
-    while (Peek() != '}' && Peek() != ']') {
-      if (named) {
-        const uint8_t member = MemberOf(String());
-        twice |= seen & member;
-        seen |= member;
-        Peek();
-        Pass(1);  // the colon
-      }
-      Value();
-    }
-    Pass(1);
-    return twice;
-  }
-
-  std::string_view rest_;
-};
-
 std::string_view ViewOf(const json::string& text) { return {text.data(), text.size()}; }
 
 bool ReadCount(const json::value& value, uint64_t& count, ItemError& error) {
@@ -242,13 +177,9 @@ bool ReadCount(const json::value& value, uint64_t& count, ItemError& error) {
   return false;
 }
 
-bool ReadItem(const json::value& value, uint8_t twice, AssociationItem& item, ItemError& error) {
+bool ReadItem(const json::value& value, AssociationItem& item, ItemError& error) {
   if (!value.is_object()) {
     error = {"", "must be an object with key and associatedKey"};
-    return false;
-  }
-  if (twice != 0) {
-    error = {FieldOf(std::bit_floor(twice)), "is there twice"};
     return false;
   }
   item = {};
@@ -256,6 +187,10 @@ bool ReadItem(const json::value& value, uint8_t twice, AssociationItem& item, It
   for (const auto& [name, member_value] : value.get_object()) {
     const uint8_t member = MemberOf({name.data(), name.size()});
     if (member == 0) continue;
+    if ((seen & member) != 0) {
+      error = {FieldOf(member), "is there twice"};
+      return false;
+    }
     seen |= member;
     if (member == kCount) {
       if (!ReadCount(member_value, item.count, error)) return false;
@@ -365,7 +300,7 @@ bool ItemParser::ParseOne(std::string_view text, AssociationItem& item, ItemErro
   uint8_t seen;
   if (fast.Object(item, seen) && fast.AtEnd()) return CheckItem(seen, item, error);
   if (!ParseDocument(text, document_->value, error)) return false;
-  return ReadItem(document_->value, TwiceReader(text).Value(), item, error);
+  return ReadItem(document_->value, item, error);
 }
 
 bool ItemParser::ParseArray(std::string_view text, std::vector<AssociationItem>& items,
@@ -403,10 +338,8 @@ bool ItemParser::ParseArray(std::string_view text, std::vector<AssociationItem>&
     error = {"", "must be an array of objects"};
     return false;
   }
-  TwiceReader twice(text);
-  twice.EnterArray();
   for (const json::value& value : document_->value.get_array()) {
-    take(ReadItem(value, twice.Value(), item, item_error));
+    take(ReadItem(value, item, item_error));
   }
   return true;
 }

@@ -31,9 +31,9 @@ struct IndexedItemError {
 };
 
 // Reads items and checks them: keys of 1 to kMaxAssociationKeyBytes bytes of UTF-8, counts from 1
-// on, none of them twice. Members of other names are ignored. The usual form is read in place,
-// anything else (escapes, other members) by Boost.JSON; both take the same and give the same. Not
-// thread safe; what it gives is valid until its next call, and as long as the text.
+// on. Members of other names are ignored. The usual form is read in place, anything else (escapes,
+// other members) by Boost.JSON; both take the same and give the same. Not thread safe; what it
+// gives is valid until its next call, and as long as the text.
 class ItemParser {
  public:
   ItemParser();

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kCompressedBuffer = size_t{256} << 10;
 constexpr int kGzipOnly = 16 + MAX_WBITS;
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
 
 absl::Status SystemError(const char* what, const char* advice = "") {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno), advice));
@@ -26,7 +27,7 @@ absl::Status SystemError(const char* what, const char* advice = "") {
 
 }  // namespace
 
-absl::StatusOr<ChunkReader> ChunkReader::Open(const std::string& path) {
+absl::StatusOr<ChunkReader> ChunkReader::Open(const std::string& path, Passes passes) {
   ChunkReader reader;
   reader.fd_ = path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (reader.fd_ < 0) {
@@ -37,13 +38,13 @@ absl::StatusOr<ChunkReader> ChunkReader::Open(const std::string& path) {
   if (fstat(reader.fd_, &info) != 0) return SystemError("cannot be read");
   if (S_ISDIR(info.st_mode))
     return absl::InvalidArgumentError("is a folder; give the name of a file in it");
-  if (!S_ISREG(info.st_mode) || lseek(reader.fd_, 0, SEEK_CUR) != 0) {
-    if (absl::Status status = reader.Spool(); !status.ok()) return status;
-  } else {
+  if (S_ISREG(info.st_mode) && lseek(reader.fd_, 0, SEEK_CUR) == 0) {
     reader.size_ = static_cast<uint64_t>(info.st_size);
+  } else if (passes == Passes::kMany) {
+    if (absl::Status status = reader.Spool(); !status.ok()) return status;
   }
-  unsigned char magic[2] = {};
-  if (pread(reader.fd_, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {
+  if (absl::Status status = reader.ReadHead(); !status.ok()) return status;
+  if (reader.head_ == kGzipMagic) {
     if (absl::Status status = reader.StartInflate(); !status.ok()) return status;
   }
   (void)posix_fadvise(reader.fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -54,6 +55,7 @@ ChunkReader::ChunkReader(ChunkReader&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       size_(other.size_),
       position_(other.position_),
+      head_(std::move(other.head_)),
       rest_(std::move(other.rest_)),
       inflate_(std::move(other.inflate_)),
       compressed_(std::move(other.compressed_)),
@@ -102,6 +104,7 @@ absl::Status ChunkReader::StartInflate() {
 absl::Status ChunkReader::Rewind() {
   if (lseek(fd_, 0, SEEK_SET) != 0) return SystemError("cannot be read again");
   position_ = 0;
+  head_.clear();
   rest_.clear();
   member_ended_ = false;
   if (inflate_ == nullptr) return absl::OkStatus();
@@ -110,7 +113,28 @@ absl::Status ChunkReader::Rewind() {
   return absl::OkStatus();
 }
 
+// A pipe cannot be asked for its beginning twice.
+absl::Status ChunkReader::ReadHead() {
+  std::string head;
+  while (head.size() < kGzipMagic.size()) {
+    char byte = 0;
+    const absl::StatusOr<size_t> got = ReadFile(&byte, 1);
+    if (!got.ok()) return got.status();
+    if (*got == 0) break;
+    head += byte;
+  }
+  head_ = std::move(head);
+  position_ = 0;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<size_t> ChunkReader::ReadFile(char* buffer, size_t size) {
+  if (!head_.empty()) {
+    const size_t got = head_.copy(buffer, size);
+    head_.erase(0, got);
+    position_ += got;
+    return got;
+  }
   while (true) {
     const ssize_t got = read(fd_, buffer, size);
     if (got < 0 && errno == EINTR) continue;

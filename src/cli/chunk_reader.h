@@ -20,7 +20,9 @@ namespace escalona::cli {
 // kept in a nameless temporary file for that. Memory: one chunk. Not thread safe.
 class ChunkReader {
  public:
-  static absl::StatusOr<ChunkReader> Open(const std::string& path);
+  enum class Passes : uint8_t { kOne, kMany };
+
+  static absl::StatusOr<ChunkReader> Open(const std::string& path, Passes passes = Passes::kOne);
   ChunkReader(ChunkReader&& other) noexcept;
   ChunkReader& operator=(ChunkReader&&) = delete;
   ~ChunkReader();
@@ -32,6 +34,7 @@ class ChunkReader {
   // Some bytes, wherever lines end; 0 at the end of the file. A file is read by this or by Next().
   absl::StatusOr<size_t> Read(char* buffer, size_t size);
 
+  // To the beginning, of a file opened for many passes.
   absl::Status Rewind();
 
   [[nodiscard]] uint64_t size() const { return size_; }  // of the file on disk; 0 when not known
@@ -43,12 +46,14 @@ class ChunkReader {
   ChunkReader() = default;
   absl::StatusOr<size_t> Inflate(char* buffer, size_t size);
   absl::StatusOr<size_t> ReadFile(char* buffer, size_t size);
+  absl::Status ReadHead();
   absl::Status StartInflate();
   absl::Status Spool();
 
   int fd_ = -1;
   uint64_t size_ = 0;
   uint64_t position_ = 0;
+  std::string head_;  // read, to see what it is, and not given yet
   std::string rest_;  // the beginning of a line that the last chunk did not include
   std::unique_ptr<z_stream_s> inflate_;
   std::unique_ptr<char[]> compressed_;

@@ -143,7 +143,7 @@ int Plan(const PlanOptions& options) {
   absl::StatusOr<Limits> limits = ParseLimits(options);
   if (!limits.ok()) return RefusePlan(std::string(limits.status().message()));
   const std::optional<AllocationKind> kind = KindNamed(options.allocation);
-  absl::StatusOr<ChunkReader> reader = ChunkReader::Open(options.file);
+  absl::StatusOr<ChunkReader> reader = ChunkReader::Open(options.file, ChunkReader::Passes::kMany);
   if (!reader.ok()) return RefuseFile(options.file, absl::UnknownError(reader.status().message()));
   if (!options.output.empty() && options.output != "-" && reader->IsSameAs(options.output)) {
     return RefusePlan("the plan would replace the pages; choose another place with -o");

@@ -95,7 +95,7 @@ absl::StatusOr<Population> ReadFile(const PopulationRequest& request) {
     return absl::InvalidArgumentError(
         "--pages and --servers shape the populations webbase and broad; a file has its own");
   }
-  absl::StatusOr<ChunkReader> reader = ChunkReader::Open(request.name);
+  absl::StatusOr<ChunkReader> reader = ChunkReader::Open(request.name, ChunkReader::Passes::kMany);
   if (!reader.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--population '", request.name,

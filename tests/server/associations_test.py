@@ -260,10 +260,9 @@ class Associations(unittest.TestCase):
         for path in ("batch", "import?mode=add", "import?mode=replace"):
             client.json("PUT", "/ns/gone", status=201)
             with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), timeout=20)) as upload:
-                upload.sendall(b"POST /ns/gone/associations/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" % path.encode() + line)
-                for _ in range(1000):  # until it is under way
-                    if "replace" in path or client.json("GET", "/ns/gone/totals")["pairs"]:
-                        break
+                upload.sendall(b"POST /ns/gone/associations/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n" % path.encode())
+                self.assertTrue(upload.recv(4096).startswith(b"HTTP/1.1 100 "))  # it is under way
+                upload.sendall(line)
                 started = time.monotonic()
                 self.assertEqual(client.ask("DELETE", "/ns/gone")[0], 200)
                 self.assertLess(time.monotonic() - started, 10)

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 namespace escalona::cli {
 namespace {
@@ -48,7 +49,10 @@ uint64_t RoundedProduct(double value, double scale) {
 }
 
 void PutSixDigits(char* at, uint32_t number) {
-  for (int i = 4; i >= 0; i -= 2, number /= 100) std::memcpy(at + i, &kPairs[number % 100 * 2], 2);
+  for (int i = 4; i >= 0; i -= 2, number /= 100) {
+    const size_t pair = number % 100;
+    std::memcpy(at + i, &kPairs[2 * pair], 2);
+  }
 }
 
 // Twelve digits, of which the first stands for 10^exponent.
@@ -59,7 +63,8 @@ char* PutFixed(char* at, uint64_t digits, int exponent) {
   int size = kDigits;
   while (text[size - 1] == '0') --size;
   if (exponent < 0) {
-    std::memcpy(at, "0.0000", 6);
+    constexpr std::string_view kZeros = "0.0000";
+    kZeros.copy(at, kZeros.size());
     at += 1 - exponent;
     std::memcpy(at, text, kDigits);
     return at + size;

@@ -63,6 +63,7 @@ void HttpLoop::Abort() {
   asio::post(io_, [this] {
     while (!idle_.empty()) std::shared_ptr(idle_.front())->Close();
     while (!busy_.empty()) std::shared_ptr(busy_.front())->Close();
+    aborted_ = true;
     timer_.cancel();
     guard_.reset();
   });
@@ -110,7 +111,8 @@ void HttpLoop::Tick() {
                                   options_.body_timeout, std::chrono::milliseconds(4000)});
   timer_.expires_after(std::max(shortest / 4, std::chrono::milliseconds(10)));
   timer_.async_wait([this](const error_code& error) {
-    if (!error) Tick();
+    // A cancel that comes between the timer's end and this call is not told by the error.
+    if (!error && !aborted_) Tick();
   });
 }
 

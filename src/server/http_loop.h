@@ -84,6 +84,7 @@ class HttpLoop {
   Connections busy_;
   std::string date_;
   bool stopping_ = false;
+  bool aborted_ = false;
   std::atomic<uint64_t> open_ = 0;
 };
 

@@ -501,6 +501,25 @@ TEST_F(HttpServerTest, StopDoesNotWaitForEver) {
   EXPECT_EQ(server_->Stats().connections, 0);
 }
 
+TEST_F(HttpServerTest, StopEndsAClockThatHasJustStruck) {
+  options_.stop_timeout = milliseconds(1);
+  options_.body_timeout = milliseconds(40);  // looked at every 10 ms
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<bool> busy = false;
+    Router router;
+    router.Add(Method::kGet, "/busy", [&](const Request&, Response&) {
+      busy = true;
+      std::this_thread::sleep_for(milliseconds(30));  // the clock strikes, and Stop comes
+    });
+    HttpServer server(options_, router);
+    ASSERT_TRUE(server.Start().ok());
+    Client client(server.port());
+    client.Send("GET /busy HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (!busy) std::this_thread::yield();
+    server.Stop();
+  }
+}
+
 TEST_F(HttpServerTest, AnAddressThatCannotBeListenedOnIsAnError) {
   Start();
   HttpOptions taken = options_;

@@ -89,6 +89,15 @@ class Server:
                                                             ("grpc.max_receive_message_length", -1),
                                                             *options.items()])
 
+    def says(self, wanted, seconds=20):
+        """Whether its log has a line that is wanted; what was written may not have been read yet."""
+        end = time.monotonic() + seconds
+        while not any(wanted(line) for line in list(self.log)):
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.01)
+        return True
+
     def stop(self):
         """Exit status, after SIGTERM."""
         if self.process.poll() is None:

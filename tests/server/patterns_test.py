@@ -224,7 +224,9 @@ class OutOfFiles(unittest.TestCase):
             self.assertLess(self.processor_time(server) - before, 1)
             self.assertEqual(early.stats().size, 1)  # who is connected is served
             for protocol in ("gRPC", "HTTP"):
-                said = [line for line in server.log if f" error {protocol} cannot take new connections now" in line]
+                complaint = f" error {protocol} cannot take new connections now"
+                self.assertTrue(server.says(lambda line: complaint in line), server.log)
+                said = [line for line in server.log if complaint in line]
                 self.assertEqual(len(said), 1, server.log)
                 self.assertIn("Too many open files", said[0])
             for holder in holders:

@@ -280,7 +280,7 @@ class Failure(FolderTest):
                 break
         self.assertGreater(failed, 0)
         self.assertIsNone(server.process.poll())
-        self.assertTrue(any("could not be stored" in line and "make room" in line for line in server.log), server.log[-5:])
+        self.assertTrue(server.says(lambda line: "could not be stored" in line and "make room" in line), server.log[-5:])
         self.assertGreater(server.metrics()["frontier_putURLs_failed_total"], 0)
         os.remove(os.path.join(disk.path, "filler"))
         for _ in range(8):  # seconds; RocksDB looks for room every five

@@ -355,9 +355,8 @@ void AddSimulate(CLI::App& app, int& status) {
                    "Request rates, such as 10% of the greatest possible or 100/s")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option(
-      "--politeness", options->politeness,
-      "Least time between two requests to a server (webbase 300s, broad 1h, a file 30s)");
+  command->add_option("--politeness", options->politeness,
+                      "Least time between two requests to a server (default 300s, a file 30s)");
   command->add_option("--years", options->years, "Simulated time")->capture_default_str();
   command->add_option("--policy", options->policy, "random, merge, bucketed, delayed, hybrid")
       ->delimiter(',')

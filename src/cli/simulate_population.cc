@@ -20,18 +20,15 @@ using revisit::Population;
 // A tenth of WEBBASE: with a tenth of the servers, each asked a tenth as often, all ratios stay.
 constexpr size_t kWebbasePages = 1'450'000;
 constexpr size_t kWebbaseServers = 546;
-constexpr double kWebbasePoliteness = 300 / kSecondsPerDay;
 constexpr size_t kBroadServers = 20'000;
-constexpr double kBroadPoliteness =
-    3600 / kSecondsPerDay;  // small hosts: some visits per page and day
-constexpr double kPoliteness = 30 / kSecondsPerDay;
+constexpr double kModelPoliteness = 300 / kSecondsPerDay;
+constexpr double kFilePoliteness = 30 / kSecondsPerDay;
 
 absl::StatusOr<Population> Model(const PopulationRequest& request) {
   const bool webbase = request.name == "webbase";
   const size_t servers = request.servers.value_or(webbase ? kWebbaseServers : kBroadServers);
   const size_t pages = request.pages.value_or(webbase ? kWebbasePages : 0);
-  const double politeness =
-      request.politeness.value_or(webbase ? kWebbasePoliteness : kBroadPoliteness);
+  const double politeness = request.politeness.value_or(kModelPoliteness);
   if ((webbase || request.pages) && pages < servers) {
     return absl::InvalidArgumentError(absl::StrCat("--pages ", pages, " is less than --servers ",
                                                    servers, "; a server has at least one page"));
@@ -78,7 +75,7 @@ absl::StatusOr<Population> Arrange(const PopulationRequest& request, const PlanI
   arrange(kCost, population.cost);
   arrange(kLo, population.lo);
   arrange(kHi, population.hi);
-  const double politeness = request.politeness.value_or(kPoliteness);
+  const double politeness = request.politeness.value_or(kFilePoliteness);
   for (size_t s = 0; s < input.server_name.size(); ++s) {
     population.min_interval.push_back(std::max(input.server_interval[s], politeness));
     if (!(population.min_interval[s] > 0)) {

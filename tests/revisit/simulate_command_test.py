@@ -79,6 +79,12 @@ class SimulateTest(unittest.TestCase):
             self.assertLess(ratio[name], 1)
         self.assertGreaterEqual(ratio["UNPOLITE"], 1)
 
+    def test_generated_populations_have_one_default_politeness(self):
+        for population in ("webbase", "broad"):
+            out, _ = self.table("--population", population, "--pages", "500", "--servers", "20", "--years",
+                                "0.01", "--policy", "merge", "--capacity", "1%")
+            self.assertIn("politeness  300 s", out)
+
     def test_broad_population(self):
         _, rows = self.table("--population", "broad", "--servers", "200", "--years", "0.2", "--policy",
                              "hybrid", "--capacity", "0.1%", "--warm")

@@ -19,6 +19,7 @@ void BucketedPages::Reset(double width, Order order) {
   width_ = width;
   order_ = order;
   size_ = 0;
+  for (uint32_t bucket = 0; bucket < buckets_.size(); ++bucket) NoteVisits(bucket);
   for (Place& place : places_) place.bucket = kNowhere;
   buckets_.clear();
   free_.clear();
@@ -55,10 +56,6 @@ void BucketedPages::Release(uint32_t bucket) {
   frequency_[bucket] = 1;
   due_.Remove(bucket);
   free_.push_back(bucket);
-}
-
-BucketedPages::Front BucketedPages::FrontOf(uint32_t bucket) const {
-  return {bucket, buckets_[bucket].queue.Front().id, front_last_[bucket], interval_[bucket]};
 }
 
 // Rounding must not carry the mean out of its bucket.
@@ -102,6 +99,7 @@ void BucketedPages::Remember(PageId id, double last) {
 void BucketedPages::Erase(PageId id, double frequency) {
   Place& place = places_[id];
   const uint32_t bucket = place.bucket;
+  NoteVisits(bucket);
   place.bucket = kNowhere;
   ++place.stamp;
   --size_;
@@ -116,12 +114,25 @@ void BucketedPages::Erase(PageId id, double frequency) {
 }
 
 void BucketedPages::Visit(uint32_t bucket, double last) {
-  RunQueue& queue = buckets_[bucket].queue;
-  const PageId page = queue.Front().id;
-  queue.Renew(last);
-  if (const RunQueue::Entry* soon = queue.Soon()) __builtin_prefetch(&places_[soon->id], 1);
+  Bucket& b = buckets_[bucket];
+  const PageId page = b.queue.Front().id;
+  b.queue.Renew(last);
+  const RunQueue::Entry* soon = b.queue.Soon();
   RefreshFront(bucket);
+  if (!b.noted) return;
+  if (soon != nullptr) __builtin_prefetch(&places_[soon->id], 1);
   places_[page].last = last;  // at last: writes wait for one another, and this one may be far away
+  b.noted = ++b.unasked < b.count;
+}
+
+void BucketedPages::NoteVisits(uint32_t bucket) {
+  Bucket& b = buckets_[bucket];
+  b.unasked = 0;
+  if (b.noted) return;
+  b.noted = true;
+  b.queue.ForEach([this](const RunQueue::Entry& entry) {
+    if (IsCurrent(entry)) places_[entry.id].last = entry.key;
+  });
 }
 
 // The greatest lateness of each block first, without asking whose it is, which keeps the loop

@@ -54,8 +54,11 @@ class BucketedPages {
   void Erase(PageId id, double frequency);
   // Notes the last visit of a page that is not inserted.
   void Remember(PageId id, double last);
-  // The last visit of a page inserted or remembered, now or before.
-  [[nodiscard]] double LastVisit(PageId id) const { return places_[id].last; }
+  // The last visit of a page inserted or remembered, now or before. O(1) amortised: see Bucket.
+  [[nodiscard]] double LastVisit(PageId id) {
+    if (Contains(id)) NoteVisits(places_[id].bucket);
+    return places_[id].last;
+  }
 
   // When the earliest page is due: last visit plus interval. Order kByDue; size() > 0.
   [[nodiscard]] double EarliestDue() const { return due_.Least(); }
@@ -77,20 +80,28 @@ class BucketedPages {
     uint32_t stamp = 0;  // of the entry in force
     uint32_t bucket = kNowhere;
   };
+  // The queue knows the last visit of each page; noting it in the page's place too is a write to a
+  // random address. A bucket that was not asked for it during as many visits as it has pages stops
+  // noting, and makes up for that when asked: one pass, for no more pages than there were visits.
   struct Bucket {
     RunQueue queue;
     int64_t number = 0;  // floor(log f / width)
     size_t count = 0;    // pages; the queue may hold stale entries besides
     double sum = 0;      // of their frequencies
+    size_t unasked = 0;  // visits noted since the last question
+    bool noted = true;   // the places of all its pages know the last visit
   };
 
-  [[nodiscard]] Front FrontOf(uint32_t bucket) const;
+  [[nodiscard]] Front FrontOf(uint32_t bucket) const {
+    return {bucket, buckets_[bucket].queue.Front().id, front_last_[bucket], interval_[bucket]};
+  }
   [[nodiscard]] bool IsCurrent(const RunQueue::Entry& entry) const {
     return places_[entry.id].stamp == entry.stamp;
   }
   uint32_t BucketOf(double frequency);
   void SetMean(uint32_t bucket);
   void RefreshFront(uint32_t bucket);
+  void NoteVisits(uint32_t bucket);
   void Release(uint32_t bucket);
 
   double width_;

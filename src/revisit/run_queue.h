@@ -78,6 +78,13 @@ class RunQueue {
     if (heap_.size() > 64 + count_ / 4) MergeHeap();
   }
 
+  // Calls see(entry) for every entry, in no particular order.
+  template <typename See>
+  void ForEach(const See& see) const {
+    for (size_t i = 0; i < count_; ++i) see(ring_[(head_ + i) & mask()]);
+    for (const Entry& entry : heap_) see(entry);
+  }
+
   // Drops the entries for which `keep` is false.
   template <typename Keep>
   void Filter(const Keep& keep) {

@@ -18,6 +18,7 @@
 #include "escalona/allocation.h"
 #include "revisit/alias_table.h"
 #include "revisit/block_minima.h"
+#include "revisit/bucketed_pages.h"
 #include "revisit/indexed_heap.h"
 #include "revisit/random_source.h"
 #include "revisit/run_queue.h"
@@ -439,6 +440,42 @@ TEST(RunQueue, AgreesWithASortedSet) {
     }
     ASSERT_EQ(queue.size(), sorted.size());
     ASSERT_EQ(queue.empty(), sorted.empty());
+  }
+}
+
+// Runs of visits long enough for buckets to stop noting them, between changes and questions.
+TEST(BucketedPages, KnowsTheLastVisitOfEachPageHoweverSeldomAsked) {
+  constexpr PageId kPages = 50;
+  std::vector<double> frequency(kPages);
+  std::vector<double> last(kPages);
+  RandomSource random(17);
+  BucketedPages pages(0.1, BucketedPages::Order::kByDue);
+  double now = 0;
+  for (PageId id = 0; id < kPages; ++id) {
+    frequency[id] = 1 + id % 3;
+    pages.Insert(id, frequency[id], last[id] = now);
+  }
+  for (int step = 0; step < 3000; ++step) {
+    for (uint64_t visits = random.Next() % 300; visits > 0 && pages.size() > 0; --visits) {
+      const BucketedPages::Front front =
+          pages.order() == BucketedPages::Order::kByDue ? pages.Earliest() : pages.Latest(now + 1);
+      ASSERT_EQ(front.last, last[front.page]);
+      pages.Visit(front.bucket, last[front.page] = ++now);
+    }
+    const auto id = static_cast<PageId>(random.Next() % kPages);
+    if (step % 100 == 99) {
+      pages.Reset(
+          0.1, step % 200 == 99 ? BucketedPages::Order::kByLateness : BucketedPages::Order::kByDue);
+      for (PageId i = 0; i < kPages; ++i) {
+        ASSERT_EQ(pages.LastVisit(i), last[i]);
+        pages.Insert(i, frequency[i], last[i]);
+      }
+    } else if (!pages.Contains(id)) {
+      pages.Insert(id, frequency[id], last[id] = now - random.Unit());
+    } else if (random.Next() % 2 == 0) {
+      pages.Erase(id, frequency[id]);
+    }
+    ASSERT_EQ(pages.LastVisit(id), last[id]);
   }
 }
 

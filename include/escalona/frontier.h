@@ -64,6 +64,9 @@ struct FrontierOptions {
   uint64_t max_urls_per_crawl = std::numeric_limits<uint64_t>::max();
   // Of caches: blocks of the store and fingerprints of known URLs. Queues are kept beside it.
   size_t memory_bytes = size_t{1} << 30;
+  // Changes of queues that are gathered before they are written to the records of the queues: each
+  // record once for many changes. Opening after a crash has up to some more than these to read.
+  uint64_t journal_changes = uint64_t{1} << 20;
 };
 
 enum class PutKind : uint8_t {

@@ -21,7 +21,7 @@ absl::StatusOr<MetaRecord> ReadMeta(store::Store& store) {
   MetaRecord meta;
   if (!stored->has_value()) return Damaged("its first record is missing");
   if (!Decode(**stored, meta)) return Damaged("its first record cannot be read");
-  if (meta.version != kFormatVersion) {
+  if (meta.version > kFormatVersion) {
     return absl::FailedPreconditionError("frontier: the data have format " +
                                          std::to_string(meta.version) +
                                          ", which this program does not know");
@@ -102,6 +102,12 @@ class Checker {
   }
 
   absl::Status Queues() {
+    StoredJournal journal;
+    if (absl::Status read = journal.Read(store_); absl::IsDataLoss(read)) {
+      found_("a record of the journal cannot be read");
+    } else if (!read.ok()) {
+      return read;
+    }
     std::set<std::pair<uint32_t, std::string>> names;
     return ForEach(Kind::kQueue, [&](std::string_view key, std::string_view value) {
       QueueId id;
@@ -114,6 +120,7 @@ class Checker {
         return found_("a queue record cannot be read");
       }
       queue.name = name;
+      journal.Find(id, queue.record);
       if (!crawls_.contains(id.crawl)) found_("the crawl of queue " + queue.name + " is missing");
       if (!names.emplace(id.crawl, name).second) found_("queue " + queue.name + " is twice");
       queues_.emplace(QueueNumber(id.crawl, id.queue), std::move(queue));
@@ -186,9 +193,9 @@ class Checker {
       queue->place_sum += SumOf(url, record);
       ++(parts.place.cls == UrlClass::kCompleted ? queue->completed : queue->scheduled);
       if (parts.place.cls == UrlClass::kCompleted) return;
-      if (!leases_.contains({parts.id.queue, url})) {
-        queue->next_due = std::min(queue->next_due, DateOf(record));
-      }
+      if (leases_.contains({parts.id.queue, url})) return;
+      // The one that is served first counts: behind one by depth others may be older.
+      if (queue->next_due == kNever) queue->next_due = DateOf(record);
     });
   }
 
@@ -220,8 +227,8 @@ class Checker {
   // Keys that are of no kind.
   absl::Status Others() {
     std::string from;
-    for (const Kind kind : {Kind::kCrawl, Kind::kTold, Kind::kLease, Kind::kMeta, Kind::kQueue,
-                            Kind::kPlace, Kind::kFinger}) {
+    for (const Kind kind : {Kind::kCrawl, Kind::kJournal, Kind::kTold, Kind::kLease, Kind::kMeta,
+                            Kind::kQueue, Kind::kPlace, Kind::kFinger}) {
       const std::string prefix(1, static_cast<char>(kind));
       const absl::Status status = Strangers(from, prefix);
       if (!status.ok()) return status;

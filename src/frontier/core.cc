@@ -77,6 +77,8 @@ Core::Core(std::unique_ptr<store::Store> store, const FrontierOptions& options, 
                .default_delay = MillisOf(options.default_delay)}) {}
 
 Core::~Core() {
+  for (Queue* queue : unfolded_) Unjournal(queue);
+  for (Queue* queue : folding_) Unjournal(queue);
   for (Stripe& stripe : stripes_) {
     for (Queue* queue : stripe.queues) {
       ++queue->references;
@@ -281,8 +283,9 @@ void Core::FindNextDue(Queue& queue, int64_t now) {
   }
   if (record.next_due != queue.record.next_due) {
     store::Batch batch;
-    AppendQueue(queue, record, batch);
-    if (!Write(batch).ok()) return;
+    QueueChanges changes;
+    changes.Add(queue, record);
+    if (!Write(batch, changes).ok()) return;
   }
   const std::lock_guard<std::mutex> lock(agenda_mutex_);
   agenda_.SetRecord(queue, record);

@@ -20,6 +20,7 @@
 #include "frontier/agenda.h"
 #include "frontier/known_urls.h"
 #include "frontier/queue.h"
+#include "frontier/queue_journal.h"
 #include "frontier/stored.h"
 #include "store/store.h"
 
@@ -125,6 +126,7 @@ class Core final : public Frontier {
   absl::Status LoadCrawls();
   absl::Status LoadQueues();
   absl::Status IndexQueues(const std::vector<Queue*>& queues);
+  absl::Status FoldLoaded(const std::vector<Queue*>& queues, uint64_t end);
   absl::Status LoadTold();
   absl::Status LoadLeases();
 
@@ -133,6 +135,15 @@ class Core final : public Frontier {
   // By bits of the hash that the set in the stripe does not look at.
   static size_t StripeOf(const QueueName& name) { return NameHash()(name) >> (64 - kStripeBits); }
   absl::Status Write(const store::Batch& batch);
+  // queue_journal.cc. The stripes of the queues are locked.
+  absl::Status Write(store::Batch& batch, const QueueChanges& changes);
+  // Brings changes from the journal into the records of their queues, some more with each call,
+  // once there are many. No stripe is locked.
+  void Fold();
+  void BeginFold();
+  void FoldSome();
+  void EndFold();
+  static void Unjournal(Queue* queue);  // the agenda is locked
   // The caller holds the stripe of the name, or a stripe of the crawl.
   Queue* Find(const QueueName& name) const;
   Crawl* FindCrawl(std::string_view name) const;
@@ -162,7 +173,7 @@ class Core final : public Frontier {
   // Finds out when a queue has work again, after a URL was taken away that was not leased: the date
   // kept would be too early, and the queue be asked for nothing. Its stripe is locked.
   void FindNextDue(Queue& queue, int64_t now);
-  // The first date at which one of the class is due, of those not leased; kNever if there is none.
+  // The date of the first of the class that is not leased, by place; kNever if there is none.
   absl::StatusOr<int64_t> FirstDate(const Queue& queue, UrlClass cls, std::string_view from) const;
   // Below the leases that ended by time; the agenda is locked.
   static void LowerHead(Queue& queue);
@@ -188,9 +199,16 @@ class Core final : public Frontier {
   std::mutex remember_mutex_;
   std::string remembered_to_;  // guarded by remember_mutex_: the first record not yet read
   mutable std::array<Stripe, kStripes> stripes_;
+  std::atomic<uint64_t> next_change_ = 1;  // number of a record of the journal
+  std::atomic<uint64_t> journaled_ = 0;    // changes since the last fold began
+  std::atomic<bool> is_folding_ = false;
+  std::mutex fold_mutex_;
+  std::vector<Queue*> folding_;  // guarded by fold_mutex_: journaled ones that this fold has left
+  uint64_t fold_end_ = 0;        // guarded by fold_mutex_: it ends records below this number
 
   mutable std::mutex agenda_mutex_;
   mutable Agenda agenda_;
+  std::vector<Queue*> unfolded_;                     // guarded by agenda_mutex_: the journaled ones
   absl::flat_hash_map<std::string, Crawl*> crawls_;  // guarded by agenda_mutex_
   uint32_t next_crawl_ = 1;                          // guarded by agenda_mutex_
 };

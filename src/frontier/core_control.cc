@@ -46,11 +46,12 @@ absl::Status Core::Tell(std::string_view crawl, std::string_view key, bool must_
   std::string value;
   Encode(record, queue->known ? queue->key() : std::string_view(), next_address, value);
   store::Batch batch;
+  QueueChanges changes;
   if (!queue->crawl->stored) AppendCrawl(*queue->crawl, batch);
-  batch.Put(
-      queue->known ? QueueKey(Kind::kQueue, queue->Id()) : ToldKey(queue->crawl->id, queue->key()),
-      value);
-  absl::Status written = Write(batch);
+  if (!queue->known) batch.Put(ToldKey(queue->crawl->id, queue->key()), value);
+  if (queue->known) changes.Add(*queue, record);
+  if (queue->known && address.has_value()) batch.Put(QueueKey(Kind::kQueue, queue->Id()), value);
+  absl::Status written = Write(batch, changes);
   if (!written.ok()) {
     DropIfUnused(queue);
     return written;
@@ -217,8 +218,9 @@ absl::StatusOr<uint64_t> Core::PurgeSome(const QueueName& name, int64_t before, 
   if (!damage.ok()) return damage;
   done = seen < kAtOnce;
   if (gone.empty()) return 0;
-  AppendQueue(*queue, record, batch);
-  const absl::Status written = Write(batch);
+  QueueChanges changes;
+  changes.Add(*queue, record);
+  const absl::Status written = Write(batch, changes);
   if (!written.ok()) return written;
   {
     const std::lock_guard<std::mutex> lock(remember_mutex_);

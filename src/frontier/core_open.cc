@@ -65,7 +65,7 @@ absl::Status Core::LoadMeta() {
   MetaRecord meta;
   if (stored->has_value()) {
     if (!Decode(**stored, meta)) return Damaged("its first record cannot be read");
-    if (meta.version != kFormatVersion) {
+    if (meta.version > kFormatVersion) {
       return absl::FailedPreconditionError(
           "frontier: the data have format " + std::to_string(meta.version) +
           ", this program knows format " + std::to_string(kFormatVersion) +
@@ -118,6 +118,9 @@ absl::Status Core::LoadCrawls() {
 }
 
 absl::Status Core::LoadQueues() {
+  StoredJournal journal;
+  if (absl::Status read = journal.Read(*store_); !read.ok()) return read;
+  std::vector<Queue*> journaled;
   absl::flat_hash_map<uint32_t, Crawl*> by_id;
   for (const auto& [name, crawl] : crawls_) by_id.emplace(crawl->id, crawl);
   std::vector<Queue*> queues;
@@ -138,7 +141,9 @@ absl::Status Core::LoadQueues() {
         if (crawl == by_id.end()) {
           return Damaged("the crawl of queue " + std::string(name) + " is missing");
         }
+        const bool is_journaled = journal.Find(id, record);
         Queue* const queue = Queue::New(name);
+        if (is_journaled) journaled.push_back(queue);
         queue->crawl = crawl->second;
         queues.push_back(queue);
         ++queue->crawl->objects;
@@ -161,7 +166,25 @@ absl::Status Core::LoadQueues() {
   next_queue_ = last_id + 1;
   next_turn_ = last_turn + 1;
   const absl::Status indexed = IndexQueues(queues);
-  return loaded.ok() ? indexed : loaded;
+  if (!loaded.ok()) return loaded;
+  return indexed.ok() ? FoldLoaded(journaled, journal.end()) : indexed;
+}
+
+absl::Status Core::FoldLoaded(const std::vector<Queue*>& queues, uint64_t end) {
+  next_change_ = end;
+  constexpr size_t kAtOnce = size_t{4} << 20;  // bytes
+  store::Batch batch;
+  for (const Queue* queue : queues) {
+    AppendQueue(*queue, queue->record, batch);
+    if (batch.bytes() < kAtOnce) continue;
+    if (absl::Status written = store_->Write(batch, store::Reach::kOs); !written.ok()) {
+      return written;
+    }
+    batch.Clear();
+  }
+  if (end == 1) return absl::OkStatus();  // there was no journal
+  batch.DeleteRange(JournalKey(0), JournalKey(end));
+  return store_->Write(batch, store::Reach::kOs);
 }
 
 // Into sets that have room for all of them: growing would read every queue again.

@@ -100,6 +100,13 @@ void GetCall::Begin(Serving& serving) {
   }
 }
 
+bool GetCall::IsLeased(const Queue& queue, const Fingerprint& url) const {
+  const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
+  if (queue.leases == nullptr) return false;
+  const auto lease = queue.leases->find(url);
+  return lease != queue.leases->end() && lease->second.live;
+}
+
 // Takes leased URLs out of those found from `first` on.
 void GetCall::DropLeased(Serving& serving, size_t first) {
   const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
@@ -136,7 +143,12 @@ absl::Status GetCall::ReadSome(Serving& serving, std::string& from, uint64_t wan
         found.record.place = parts.place;
         const std::string_view place = key.substr(kQueuePrefixBytes);
         ++seen;
+        found.url = FingerprintOf(core_.hash_key_, id.queue, parts.url);
         if (DateOf(found.record) > today) {
+          if (serving.live_leases > 0 && IsLeased(*serving.queue, found.url)) {
+            from.assign(place).push_back('\0');  // it was due before the clock was set back
+            return true;
+          }
           serving.record.next_due = std::min(serving.record.next_due, DateOf(found.record));
           if (serving.head.empty()) serving.head = place;
           // By depth, something may follow that is due: the clock has been set back.
@@ -145,7 +157,6 @@ absl::Status GetCall::ReadSome(Serving& serving, std::string& from, uint64_t wan
           from.assign(place).push_back('\0');
           return true;
         }
-        found.url = FingerprintOf(core_.hash_key_, id.queue, parts.url);
         found.begin = serving.text.size();
         found.url_size = parts.url.size();
         found.metadata_size = metadata.size();
@@ -185,8 +196,8 @@ absl::Status GetCall::Read(Serving& serving) {
   return absl::OkStatus();
 }
 
-void GetCall::AppendTo(store::Batch& batch, Serving& serving) {
-  const Queue& queue = *serving.queue;
+void GetCall::AppendTo(store::Batch& batch, QueueChanges& changes, Serving& serving) {
+  Queue& queue = *serving.queue;
   std::string key;
   std::string value;
   for (const Fingerprint& url : serving.freed) {
@@ -208,7 +219,7 @@ void GetCall::AppendTo(store::Batch& batch, Serving& serving) {
   if (core_.options_.group != PolitenessGroup::kQueue) {
     record.group_until = now_ + serving.delay;
   }
-  Core::AppendQueue(queue, record, batch);
+  changes.Add(queue, record);
 }
 
 absl::Status GetCall::Serve() {
@@ -223,12 +234,13 @@ absl::Status GetCall::Serve() {
   }
   absl::Status status;
   store::Batch batch;
+  QueueChanges changes;
   for (Serving& serving : servings_) {
     if (!serving.confirmed || !status.ok()) continue;
     status = Read(serving);
-    if (status.ok() && !serving.found.empty()) AppendTo(batch, serving);
+    if (status.ok() && !serving.found.empty()) AppendTo(batch, changes, serving);
   }
-  if (status.ok() && !batch.empty()) status = core_.Write(batch);
+  if (status.ok() && !batch.empty()) status = core_.Write(batch, changes);
   const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
   for (Serving& serving : servings_) {
     Queue& queue = *serving.queue;
@@ -273,7 +285,9 @@ uint64_t GetCall::HandOut(absl::FunctionRef<void(const LeasedUrl&)> visit) {
 
 absl::StatusOr<uint64_t> Core::Get(const GetRequest& request,
                                    absl::FunctionRef<void(const LeasedUrl&)> visit) {
-  return GetCall(*this, request).Run(visit);
+  absl::StatusOr<uint64_t> urls = GetCall(*this, request).Run(visit);
+  Fold();
+  return urls;
 }
 
 }  // namespace escalona::frontier

@@ -46,8 +46,9 @@ class GetCall {
   void Begin(Serving& serving);
   absl::Status Read(Serving& serving);
   absl::Status ReadSome(Serving& serving, std::string& from, uint64_t wanted, bool& done);
+  bool IsLeased(const Queue& queue, const Fingerprint& url) const;
   void DropLeased(Serving& serving, size_t first);
-  void AppendTo(store::Batch& batch, Serving& serving);
+  void AppendTo(store::Batch& batch, QueueChanges& changes, Serving& serving);
   absl::Status Serve();
   void Commit(Serving& serving);
   uint64_t HandOut(absl::FunctionRef<void(const LeasedUrl&)> visit);

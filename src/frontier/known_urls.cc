@@ -7,11 +7,12 @@ namespace escalona::frontier {
 
 KnownUrls::KnownUrls(size_t max_bytes) : max_table_bytes_(max_bytes / kTables) {}
 
-Fingerprint* KnownUrls::Find(const Table& table, const Fingerprint& url) {
+Fingerprint* KnownUrls::Find(const Table& table, const Fingerprint& url) const {
+  const size_t probes = has_forgotten() ? kProbesOfForgetful : kProbes;
   const size_t count = table.count.load(std::memory_order_relaxed);
   if (count == 0) return nullptr;
   size_t at = Home(url, count);
-  for (size_t probe = 0; probe < kProbes; ++probe, at = at + 1 == count ? 0 : at + 1) {
+  for (size_t probe = 0; probe < probes; ++probe, at = at + 1 == count ? 0 : at + 1) {
     Bucket& bucket = table.buckets[at];
     for (size_t i = 0; i < bucket.used; ++i) {
       if (bucket.slots[i] == url) return &bucket.slots[i];
@@ -81,20 +82,21 @@ void KnownUrls::Replace(Table& table, const Fingerprint& url) {
   }
 }
 
+size_t KnownUrls::Room(const Table& table) const {
+  constexpr size_t kParts = 5 * kTables;  // 0.6 is 3 fifths
+  const auto own = static_cast<size_t>(&table - tables_.data());
+  return Slots(table) * (3 * kTables + own) / kParts;
+}
+
 void KnownUrls::Insert(const Fingerprint& url) {
   Table& table = TableOf(url);
   const std::lock_guard<std::mutex> lock(table.mutex);
   if (Find(table, url) != nullptr) return;
-  const size_t room = table.count.load(std::memory_order_relaxed) * kSlots * 4 / 5;
-  if (table.size < room && Place(table, url)) {
-    ++table.size;
-    return;
+  if (table.size >= Room(table)) Grow(table);
+  while (table.size >= Slots(table) * 4 / 5 || !Place(table, url)) {
+    if (!Grow(table)) return Replace(table, url);
   }
-  if (Grow(table) && Place(table, url)) {
-    ++table.size;
-    return;
-  }
-  Replace(table, url);
+  ++table.size;
 }
 
 void KnownUrls::Erase(const Fingerprint& url) {

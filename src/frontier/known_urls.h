@@ -15,12 +15,14 @@ namespace escalona::frontier {
 
 // Buckets of one cache line hold five fingerprints. The home bucket of a fingerprint follows from
 // its first word; if it is full, the fingerprint stands in one of the next ones, at most kProbes
-// away. A table doubles when it is 0.8 full, as long as `max_bytes` allows it. From then on a
-// fingerprint that finds its home full takes the place of another, and has_forgotten() is true.
+// away. A table doubles when it is 0.6 to 0.8 full, each at a fill of its own, so that they do not
+// all double at the same time, and as long as `max_bytes` allows it. When one that may not double
+// is 0.8 full, a fingerprint that finds its home full takes the place of another, and
+// has_forgotten() is true.
 // Invariant: what was inserted and not erased is found, unless has_forgotten().
 //
-// 64 tables, each with a mutex of its own, so that a doubling stops nobody for long. 16 to 32 bytes
-// per fingerprint. Thread-safe.
+// 64 tables, each with a mutex of its own, so that a doubling stops nobody for long. 16 to 43 bytes
+// per fingerprint, 32 at most on the whole. Thread-safe.
 class KnownUrls {
  public:
   explicit KnownUrls(size_t max_bytes);
@@ -36,7 +38,11 @@ class KnownUrls {
  private:
   static constexpr size_t kTables = 64;
   static constexpr size_t kSlots = 5;
-  static constexpr size_t kProbes = 8;
+  // A search ends at the first bucket with room, so that a high limit costs nothing; a low one
+  // would be met by chance in a table that is half empty. Where some are forgotten, all buckets
+  // fill up, and what is not near is taken for forgotten too.
+  static constexpr size_t kProbes = 128;
+  static constexpr size_t kProbesOfForgetful = 8;
   static constexpr size_t kFirstBuckets = 4;
 
   struct alignas(64) Bucket {
@@ -53,10 +59,15 @@ class KnownUrls {
   };
 
   Table& TableOf(const Fingerprint& url) const { return tables_[url.words[2] % kTables]; }
+  static size_t Slots(const Table& table) {
+    return table.count.load(std::memory_order_relaxed) * kSlots;
+  }
   static size_t Home(const Fingerprint& url, size_t count) {
     return static_cast<size_t>(uint64_t{url.words[0]} * count >> 32);
   }
-  static Fingerprint* Find(const Table& table, const Fingerprint& url);
+  Fingerprint* Find(const Table& table, const Fingerprint& url) const;
+  // How many fingerprints a table holds before it doubles, if it can.
+  size_t Room(const Table& table) const;
   static bool Place(Table& table, const Fingerprint& url);
   bool Grow(Table& table);
   void Replace(Table& table, const Fingerprint& url);

@@ -249,12 +249,16 @@ void PutCall::Store(const FrontierPut& put, const Item& item, UrlState& state, T
 absl::Status PutCall::Write() {
   for (const Touched& touched : touched_) {
     if (!touched.changed) continue;
-    const Queue& queue = *touched.queue;
+    Queue& queue = *touched.queue;
     if (!queue.crawl->stored) Core::AppendCrawl(*queue.crawl, batch_);
     if (queue.told) batch_.Delete(ToldKey(queue.crawl->id, queue.key()));
-    Core::AppendQueue(queue, touched.record, batch_);
+    if (touched.becomes_known) {
+      Core::AppendQueue(queue, touched.record, batch_);
+    } else {
+      changes_.Add(queue, touched.record);
+    }
   }
-  return batch_.empty() ? absl::OkStatus() : core_.Write(batch_);
+  return batch_.empty() ? absl::OkStatus() : core_.Write(batch_, changes_);
 }
 
 void PutCall::Commit() {
@@ -304,6 +308,7 @@ void PutCall::GiveUp() {
 
 std::vector<PutStatus> Core::Put(std::span<const FrontierPut> items, absl::Status* error) {
   std::vector<PutStatus> statuses = PutCall(*this, items).Run(error);
+  Fold();
   if (!remembered_all_.load()) Remember(kRememberAlways + kRememberPerItem * items.size());
   return statuses;
 }

@@ -73,6 +73,7 @@ class PutCall {
   std::vector<Fingerprint> new_urls_;
   std::vector<Crawl*> claims_;
   store::Batch batch_;
+  QueueChanges changes_;
   std::string key_;
   std::string value_;
 };

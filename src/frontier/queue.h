@@ -83,9 +83,10 @@ struct Queue : ReadyNode, Waiter {
   std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
 
   // First what fits where the bases leave room.
-  bool known = false;  // S+A: it has had a URL
-  bool told = false;   // S: not known, but there is a record of what was told about it
-  bool dead = false;   // S+A
+  bool known = false;      // S+A: it has had a URL
+  bool told = false;       // S: not known, but there is a record of what was told about it
+  bool dead = false;       // S+A
+  bool journaled = false;  // A: its record in the store may be older than the journal
   Crawl* crawl = nullptr;
   uint64_t id = 0;                       // S+A
   QueueRecord record;                    // S+A

@@ -6,6 +6,7 @@ namespace escalona::frontier {
 namespace {
 
 constexpr char kRecordVersion = 1;
+constexpr uint64_t kLastQueue = (uint64_t{1} << 40) - 1;
 
 void AppendBigEndian(uint64_t value, int bytes, std::string& out) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
@@ -97,6 +98,34 @@ bool TakeUrl(std::string_view& bytes, UrlRecord& record) {
   return TakeBigEndian(bytes, static_cast<size_t>(RankBytes(record.place.cls)), record.place.rank);
 }
 
+void AppendNumbers(const QueueRecord& record, std::string& out) {
+  AppendVarint(record.scheduled, out);
+  AppendVarint(record.completed, out);
+  AppendSigned(record.next_due == kNever ? kUnset : record.next_due, out);
+  AppendVarint(record.arrivals, out);
+  AppendSigned(record.delay, out);
+  AppendSigned(record.blocked_until, out);
+  AppendVarint(record.limit, out);
+  AppendSigned(record.last_served, out);
+  AppendVarint(record.turn, out);
+  AppendSigned(record.group_until, out);
+}
+
+bool TakeNumbers(std::string_view& bytes, QueueRecord& record) {
+  uint64_t limit = 0;
+  if (!TakeVarint(bytes, record.scheduled) || !TakeVarint(bytes, record.completed) ||
+      !TakeSigned(bytes, record.next_due) || !TakeVarint(bytes, record.arrivals) ||
+      !TakeSigned(bytes, record.delay) || !TakeSigned(bytes, record.blocked_until) ||
+      !TakeVarint(bytes, limit) || !TakeSigned(bytes, record.last_served) ||
+      !TakeVarint(bytes, record.turn) || !TakeSigned(bytes, record.group_until) ||
+      limit > std::numeric_limits<uint32_t>::max()) {
+    return false;
+  }
+  record.limit = static_cast<uint32_t>(limit);
+  if (record.next_due == kUnset) record.next_due = kNever;
+  return true;
+}
+
 }  // namespace
 
 std::string MetaKey() { return std::string(1, static_cast<char>(Kind::kMeta)); }
@@ -105,6 +134,18 @@ std::string CrawlPrefix(Kind kind, uint32_t crawl) {
   std::string key(1, static_cast<char>(kind));
   AppendBigEndian(crawl, 4, key);
   return key;
+}
+
+std::string JournalKey(uint64_t number) {
+  std::string key(1, static_cast<char>(Kind::kJournal));
+  AppendBigEndian(number, 8, key);
+  return key;
+}
+
+bool DecodeJournalKey(std::string_view key, uint64_t& number) {
+  if (key.empty()) return false;
+  key.remove_prefix(1);
+  return TakeBigEndian(key, 8, number) && key.empty();
 }
 
 std::string CrawlKey(uint32_t crawl) { return CrawlPrefix(Kind::kCrawl, crawl); }
@@ -203,35 +244,35 @@ bool Decode(std::string_view bytes, CrawlRecord& record) {
 void Encode(const QueueRecord& record, std::string_view key, std::string_view address,
             std::string& out) {
   out.push_back(kRecordVersion);
-  AppendVarint(record.scheduled, out);
-  AppendVarint(record.completed, out);
-  AppendSigned(record.next_due == kNever ? kUnset : record.next_due, out);
-  AppendVarint(record.arrivals, out);
-  AppendSigned(record.delay, out);
-  AppendSigned(record.blocked_until, out);
-  AppendVarint(record.limit, out);
-  AppendSigned(record.last_served, out);
-  AppendVarint(record.turn, out);
-  AppendSigned(record.group_until, out);
+  AppendNumbers(record, out);
   AppendText(key, out);
   AppendText(address, out);
 }
 
 bool Decode(std::string_view bytes, QueueRecord& record, std::string_view& key,
             std::string_view& address) {
-  uint64_t limit = 0;
-  if (!TakeVersion(bytes) || !TakeVarint(bytes, record.scheduled) ||
-      !TakeVarint(bytes, record.completed) || !TakeSigned(bytes, record.next_due) ||
-      !TakeVarint(bytes, record.arrivals) || !TakeSigned(bytes, record.delay) ||
-      !TakeSigned(bytes, record.blocked_until) || !TakeVarint(bytes, limit) ||
-      !TakeSigned(bytes, record.last_served) || !TakeVarint(bytes, record.turn) ||
-      !TakeSigned(bytes, record.group_until) || !TakeText(bytes, key) ||
-      !TakeText(bytes, address) || limit > std::numeric_limits<uint32_t>::max()) {
+  return TakeVersion(bytes) && TakeNumbers(bytes, record) && TakeText(bytes, key) &&
+         TakeText(bytes, address) && bytes.empty();
+}
+
+void AppendJournalVersion(std::string& out) { out.push_back(kRecordVersion); }
+
+bool TakeJournalVersion(std::string_view& bytes) { return TakeVersion(bytes); }
+
+void AppendChange(QueueId id, const QueueRecord& record, std::string& out) {
+  AppendVarint(id.crawl, out);
+  AppendVarint(id.queue, out);
+  AppendNumbers(record, out);
+}
+
+bool TakeChange(std::string_view& bytes, QueueId& id, QueueRecord& record) {
+  uint64_t crawl = 0;
+  if (!TakeVarint(bytes, crawl) || crawl > std::numeric_limits<uint32_t>::max() ||
+      !TakeVarint(bytes, id.queue) || id.queue > kLastQueue) {
     return false;
   }
-  record.limit = static_cast<uint32_t>(limit);
-  if (record.next_due == kUnset) record.next_due = kNever;
-  return bytes.empty();
+  id.crawl = static_cast<uint32_t>(crawl);
+  return TakeNumbers(bytes, record);
 }
 
 void Encode(const UrlRecord& record, std::string& out) { AppendUrl(record, out); }

@@ -13,7 +13,8 @@
 
 namespace escalona::frontier {
 
-inline constexpr uint64_t kFormatVersion = 1;
+// 1 had no journal.
+inline constexpr uint64_t kFormatVersion = 2;
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kUnset = -1;
 // Dates are kept in 40 bits: until the year 36812.
@@ -22,12 +23,13 @@ inline constexpr int64_t kLastDate = (int64_t{1} << 40) - 1;
 // The first byte of a key.
 enum class Kind : char {
   kMeta = 'M',
-  kCrawl = 'C',   // crawl (4 bytes)
-  kTold = 'K',    // crawl, key of the queue: told about a queue that has no URL yet
-  kLease = 'L',   // crawl, queue (5 bytes), fingerprint (12)
-  kQueue = 'Q',   // crawl, queue
-  kPlace = 'S',   // crawl, queue, class, rank, URL: the schedule of a queue, in its order
-  kFinger = 'U',  // crawl, queue, fingerprint: where in the schedule a URL stands
+  kCrawl = 'C',    // crawl (4 bytes)
+  kJournal = 'J',  // number (8 bytes): changes of queues that are not in their records yet
+  kTold = 'K',     // crawl, key of the queue: told about a queue that has no URL yet
+  kLease = 'L',    // crawl, queue (5 bytes), fingerprint (12)
+  kQueue = 'Q',    // crawl, queue
+  kPlace = 'S',    // crawl, queue, class, rank, URL: the schedule of a queue, in its order
+  kFinger = 'U',   // crawl, queue, fingerprint: where in the schedule a URL stands
 };
 
 struct QueueId {
@@ -93,6 +95,7 @@ struct LeaseRecord {
 
 std::string MetaKey();
 std::string CrawlKey(uint32_t crawl);
+std::string JournalKey(uint64_t number);
 std::string ToldKey(uint32_t crawl, std::string_view key);
 std::string QueueKey(Kind kind, QueueId id);  // of kQueue, or the prefix of other kinds
 void AppendQueueKey(Kind kind, QueueId id, std::string& out);
@@ -119,6 +122,12 @@ void EncodeEntry(int64_t created, std::string_view metadata, std::string& out);
 [[nodiscard]] bool DecodeEntry(std::string_view bytes, int64_t& created,
                                std::string_view& metadata);
 
+// The value of kJournal: a version, then changes. Taking is true if `bytes` begins with such.
+void AppendJournalVersion(std::string& out);
+[[nodiscard]] bool TakeJournalVersion(std::string_view& bytes);
+void AppendChange(QueueId id, const QueueRecord& record, std::string& out);
+[[nodiscard]] bool TakeChange(std::string_view& bytes, QueueId& id, QueueRecord& record);
+
 // Parts of keys.
 struct PlaceKey {
   QueueId id;
@@ -127,6 +136,7 @@ struct PlaceKey {
 };
 [[nodiscard]] bool DecodePlaceKey(std::string_view key, PlaceKey& parts);
 [[nodiscard]] bool DecodeQueueKey(std::string_view key, QueueId& id, std::string_view& rest);
+[[nodiscard]] bool DecodeJournalKey(std::string_view key, uint64_t& number);
 [[nodiscard]] bool DecodeCrawlKey(std::string_view key, uint32_t& crawl, std::string_view& rest);
 
 }  // namespace escalona::frontier

@@ -50,7 +50,8 @@ void PutWriter::PutAll(std::span<PutUnit* const> units) {
   while (!units.empty()) {
     size_t count = 0;
     size_t items = 0;
-    while (count < units.size() && items + units[count]->puts.size() <= kRound) {
+    const size_t most = std::min(units.size(), kUnits);
+    while (count < most && items + units[count]->puts.size() <= kRound) {
       items += units[count++]->puts.size();
     }
     if (count == 0) {

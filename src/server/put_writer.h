@@ -49,7 +49,10 @@ class PutWriter {
   void Submit(PutUnit* unit);
 
  private:
-  static constexpr size_t kRound = 256;  // items
+  // Of one write. Large rounds cost less per item, and a GetURLs may have to wait for one; URLs
+  // that come one by one are not made to.
+  static constexpr size_t kRound = 1024;  // items
+  static constexpr size_t kUnits = 256;
 
   void Run();
   void PutAll(std::span<PutUnit* const> units);

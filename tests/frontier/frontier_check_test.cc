@@ -131,6 +131,8 @@ TEST_F(FrontierCheckTest, ALostCrawlIsFoundAndRefused) {
 }
 
 TEST_F(FrontierCheckTest, AWrongCountIsFound) {
+  ASSERT_TRUE(Open().ok());  // which leaves nothing in the journal
+  EXPECT_EQ(First(frontier::Kind::kJournal).first, "");
   const auto [key, value] = First(frontier::Kind::kQueue);
   std::string changed = value;
   ++changed[1];
@@ -140,9 +142,17 @@ TEST_F(FrontierCheckTest, AWrongCountIsFound) {
   EXPECT_THAT(Findings(), ElementsAre(HasSubstr("scheduled")));
 }
 
+TEST_F(FrontierCheckTest, ALostRecordOfTheJournalIsFound) {
+  const FrontierPut put = {.url = "http://h0/more"};
+  ASSERT_THAT((*Open())->Put({&put, 1}), ElementsAre(PutStatus::kOk));
+  Delete(frontier::Kind::kJournal);
+  EXPECT_THAT(Findings(), Not(IsEmpty()));
+}
+
 TEST_F(FrontierCheckTest, RecordsThatCannotBeReadAreFoundAndRefused) {
-  for (const frontier::Kind kind : {frontier::Kind::kLease, frontier::Kind::kQueue,
-                                    frontier::Kind::kCrawl, frontier::Kind::kTold}) {
+  for (const frontier::Kind kind :
+       {frontier::Kind::kJournal, frontier::Kind::kLease, frontier::Kind::kQueue,
+        frontier::Kind::kCrawl, frontier::Kind::kTold}) {
     const auto [key, value] = First(kind);
     store::Batch batch;
     batch.Put(key, "\x7F damage");
@@ -168,13 +178,49 @@ TEST_F(FrontierCheckTest, AStoreWithoutItsFirstRecordIsRefusedNotReset) {
 
 TEST_F(FrontierCheckTest, ANewerFormatIsRefused) {
   frontier::MetaRecord meta;
-  meta.version = 2;
+  meta.version = frontier::kFormatVersion + 1;
   store::Batch batch;
   batch.Put(frontier::MetaKey(), frontier::Encode(meta) + "of tomorrow");
   Write(batch);
   const auto opened = Open();
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("format 2"));
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("format 3"));
+}
+
+TEST_F(FrontierCheckTest, TheJournalIsFoldedWhileItGrows) {
+  {
+    auto frontier = *Frontier::Open(folder_.path(), {.journal_changes = 8}, clock_);
+    for (int i = 0; i < 100; ++i) {
+      const std::string url = "http://h" + std::to_string(i % 4) + "/new" + std::to_string(i);
+      const FrontierPut put = {.url = url, .crawl = i % 2 == 0 ? "" : "c"};
+      ASSERT_THAT(frontier->Put({&put, 1}), ElementsAre(PutStatus::kOk));
+      if (i != 50) continue;
+      ASSERT_GT(*frontier->DeleteQueue("", "h0"), 0);  // it may be in the journal
+    }
+  }
+  int records = 0;
+  ASSERT_TRUE(Store()
+                  ->ScanPrefix(std::string(1, static_cast<char>(frontier::Kind::kJournal)),
+                               [&](std::string_view, std::string_view) { return ++records > 0; })
+                  .ok());
+  EXPECT_GT(records, 0);
+  EXPECT_LE(records, 8);
+  EXPECT_THAT(Findings(), IsEmpty());
+}
+
+TEST_F(FrontierCheckTest, TheFormatWithoutAJournalIsTakenOver) {
+  ASSERT_TRUE(Open().ok());
+  frontier::MetaRecord meta;
+  ASSERT_TRUE(frontier::Decode(First(frontier::Kind::kMeta).second, meta));
+  meta.version = 1;
+  store::Batch batch;
+  batch.Put(frontier::MetaKey(), frontier::Encode(meta));
+  Write(batch);
+  EXPECT_THAT(Findings(), IsEmpty());
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(frontier::Decode(First(frontier::Kind::kMeta).second, meta));
+  EXPECT_EQ(meta.version, 2);
+  EXPECT_THAT(Findings(), IsEmpty());
 }
 
 TEST_F(FrontierCheckTest, DamageInAFileIsADataLossNotAReset) {

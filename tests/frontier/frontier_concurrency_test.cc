@@ -179,8 +179,8 @@ class Crowd {
   std::atomic<bool> failed_ = false;
 };
 
-const FrontierOptions kOptions = {.default_delay = absl::Milliseconds(kDelay),
-                                  .max_in_process = kCap};
+const FrontierOptions kOptions = {
+    .default_delay = absl::Milliseconds(kDelay), .max_in_process = kCap, .journal_changes = 100};
 
 void Prepare(Frontier& frontier) {
   for (int q = 0; q < kQueues; ++q) {

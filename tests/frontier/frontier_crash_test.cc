@@ -30,7 +30,8 @@ using frontier_model::Model;
 using frontier_model::Served;
 
 constexpr int64_t kStart = 1'700'000'000'000;
-const FrontierOptions kOptions = {.default_delay = absl::Milliseconds(300), .max_in_process = 6};
+const FrontierOptions kOptions = {
+    .default_delay = absl::Milliseconds(300), .max_in_process = 6, .journal_changes = 200};
 
 struct Deed {
   enum { kPut, kGet, kDelay, kBlock, kActive } what;

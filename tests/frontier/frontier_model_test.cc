@@ -41,7 +41,8 @@ class World {
     if (Below(3) == 0) options_.max_in_process = 1 + Below(4);
     if (Below(4) == 0) options_.max_urls_per_queue = 3 + Below(5);
     if (Below(4) == 0) options_.max_urls_per_crawl = 5 + Below(20);
-    options_.memory_bytes = Below(2) == 0 ? 1 << 12 : 32 << 20;  // forgetful or not
+    options_.memory_bytes = Below(2) == 0 ? 1 << 12 : 32 << 20;   // forgetful or not
+    if (Below(2) == 0) options_.journal_changes = 1 + Below(40);  // folds all the time
     // By depth a clock that steps back makes the order of dates and of places differ.
     steps_back_ = options_.url_order == UrlOrder::kDate && Below(2) == 0;
     model_.emplace(options_);

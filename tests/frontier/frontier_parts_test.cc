@@ -56,6 +56,15 @@ TEST(KnownUrlsTest, FindsWhatWasInsertedAndNotErased) {
   EXPECT_FALSE(known.has_forgotten());
 }
 
+TEST(KnownUrlsTest, ForgetsNothingBeforeItIsFull) {
+  KnownUrls known(16 << 20);
+  for (int i = 0; i < 1'000'000; ++i) known.Insert(FingerprintOf({}, 1, std::to_string(i)));
+  EXPECT_FALSE(known.has_forgotten());
+  for (int i = 0; i < 1'000'000; i += 7) {
+    ASSERT_TRUE(known.Contains(FingerprintOf({}, 1, std::to_string(i))));
+  }
+}
+
 TEST(KnownUrlsTest, ForgetsWhenItIsFullAndNeverInvents) {
   KnownUrls known(1 << 20);
   for (int i = 0; i < 200'000; ++i) known.Insert(FingerprintOf({}, 1, std::to_string(i)));

@@ -40,6 +40,19 @@ void Queues(std::string_view bytes) {
   Require(key == same_key && address == same_address && again.turn == record.turn);
 }
 
+void Changes(std::string_view bytes) {
+  QueueId id;
+  QueueRecord record;
+  while (TakeChange(bytes, id, record)) {
+    std::string once;
+    AppendChange(id, record, once);
+    std::string_view rest = once;
+    QueueId same;
+    Require(TakeChange(rest, same, record) && rest.empty());
+    Require(same.crawl == id.crawl && same.queue == id.queue);
+  }
+}
+
 void Keys(std::string_view bytes) {
   PlaceKey parts;
   if (!DecodePlaceKey(bytes, parts)) return;
@@ -57,6 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   RoundTrip<UrlRecord>(bytes);
   RoundTrip<LeaseRecord>(bytes);
   Queues(bytes);
+  Changes(bytes);
   Keys(bytes);
   MetaRecord meta;
   if (Decode(bytes, meta) && meta.version <= kFormatVersion) Require(!Encode(meta).empty());

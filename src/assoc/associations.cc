@@ -375,7 +375,11 @@ absl::StatusOr<uint64_t> AssociationCounter::Increment(std::string_view associat
                                                        std::string_view key, uint64_t weight) {
   if (absl::Status status = CheckIncrement({associator, key, weight}); !status.ok()) return status;
   const Reclaimer::Guard guard(impl_->reclaimer());
-  return impl_->Add(impl_->KeyOf(associator), impl_->KeyOf(key), weight, nullptr);
+  const Key name = impl_->KeyOf(associator);
+  const Key counted = impl_->KeyOf(key);
+  Associator* entry = impl_->directory().Find(name);
+  if (entry != nullptr) entry->list.Prefetch(counted, 0);  // its lines at once, not one by one
+  return impl_->Add(name, counted, weight, entry);
 }
 
 uint64_t AssociationCounter::IncrementBatch(std::span<const AssociationIncrement> items,

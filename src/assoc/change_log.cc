@@ -87,13 +87,18 @@ uint64_t ChangeLog::Append(std::string_view changes, uint64_t count) {
   if (options_.enabled) {
     if (pending_.empty()) pending_first_ = last_ + 1;
     pending_.append(changes);
+    NoteDue();
   }
   last_ += count;
   return last_;
 }
 
+void ChangeLog::NoteDue() {
+  due_.store(!failed_.ok() || pending_.size() >= options_.gather_bytes, std::memory_order_relaxed);
+}
+
 absl::Status ChangeLog::Commit(uint64_t number) {
-  if (!options_.enabled) return absl::OkStatus();
+  if (!due_.load(std::memory_order_relaxed)) return absl::OkStatus();
   std::unique_lock<std::mutex> lock(mutex_);
   if (pending_.size() < options_.gather_bytes) return failed_;
   return WriteUpTo(number, lock);
@@ -122,12 +127,14 @@ absl::Status ChangeLog::WriteUpTo(uint64_t number, std::unique_lock<std::mutex>&
     store::Batch batch;
     batch.Put(KeyOf(pending_first_), pending_);
     pending_.clear();
+    NoteDue();
     lock.unlock();
     absl::Status status = store_.Write(batch, options_.reach);
     lock.lock();
     writing_ = false;
     committed_ = upto;
     if (!status.ok()) failed_ = std::move(status);
+    NoteDue();
     written_.notify_all();
   }
   return failed_;

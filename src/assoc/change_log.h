@@ -2,6 +2,7 @@
 #ifndef ESCALONA_ASSOC_CHANGE_LOG_H_
 #define ESCALONA_ASSOC_CHANGE_LOG_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -76,6 +77,8 @@ class ChangeLog {
 
  private:
   std::string KeyOf(uint64_t number) const;
+  // Keeps due_ up to date: whether Commit has anything to do. mutex_ is held.
+  void NoteDue();
   absl::Status WriteUpTo(uint64_t number, std::unique_lock<std::mutex>& lock);
 
   store::Store& store_;
@@ -89,6 +92,7 @@ class ChangeLog {
   uint64_t committed_ = 0;
   bool writing_ = false;
   absl::Status failed_;
+  std::atomic<bool> due_ = false;  // written under mutex_
 };
 
 }  // namespace escalona::assoc

@@ -289,11 +289,12 @@ absl::StatusOr<uint64_t> DurableAssociations::CountOne(Stripe& stripe,
                                                        uint64_t& number) {
   if (absl::Status status = Load(stripe, item.associator); !status.ok()) return status;
   if (absl::Status status = CheckQuota(item); !status.ok()) return status;
+  stripe.changed.prefetch(AbslView(item.associator));  // arrives while it is counted
   auto counted = counter_.Increment(item.associator, item.key, item.weight);
   if (!counted.ok()) return counted;
-  std::string change;
-  AppendChange(Change::Kind::kIncrement, item.associator, item.key, item.weight, change);
-  number = log_.Append(change, 1);
+  stripe.change.clear();
+  AppendChange(Change::Kind::kIncrement, item.associator, item.key, item.weight, stripe.change);
+  number = log_.Append(stripe.change, 1);
   MarkChanged(stripe, item.associator, number);
   return counted;
 }

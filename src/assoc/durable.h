@@ -157,6 +157,7 @@ class DurableAssociations {
     absl::flat_hash_map<std::string, uint64_t> changed;
     // What the log said on opening of associators that were not touched since.
     absl::flat_hash_map<std::string, ReplayChain> replay;
+    std::string change;  // on its way to the log; kept for its memory
   };
   class AllStripes;
 

@@ -129,7 +129,7 @@ class Namespaces {
 
   // Null if there is none of that name.
   std::shared_ptr<Namespace> Find(std::string_view name) const;
-  std::shared_ptr<Namespace> Default() const { return default_; }
+  const std::shared_ptr<Namespace>& Default() const { return default_; }  // always the same
   std::vector<std::string> Names() const;
 
   // Makes the namespace, or changes its settings; true if it was made. InvalidArgument: a name that

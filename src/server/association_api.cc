@@ -94,7 +94,7 @@ void AppendEntry(std::string_view key, uint64_t count, std::string& body) {
 
 // A call on a namespace: the request, and the parameters of the path behind the namespace's name.
 struct Call {
-  std::shared_ptr<Namespace> space;
+  const std::shared_ptr<Namespace>& space;
   const Request& request;
   const std::string* params;
   Response& response;
@@ -407,9 +407,9 @@ class Api {
     router.Add(
         method, "/ns/{namespace}" + path,
         [api = *this, handle](const Request& request, Response& response) {
-          Call call{api.Find(request, response), request, request.params.data() + 1, response,
-                    api.clock_};
-          if (call.space != nullptr) handle(call);
+          const auto space = api.Find(request, response);
+          Call call{space, request, request.params.data() + 1, response, api.clock_};
+          if (space != nullptr) handle(call);
         },
         options);
   }
@@ -428,9 +428,9 @@ class Api {
         Method::kPost, "/ns/{namespace}" + path,
         [api = *this, handle](const Request& request,
                               Response& response) -> std::unique_ptr<BodySink> {
-          Call call{api.Find(request, response), request, request.params.data() + 1, response,
-                    api.clock_};
-          if (call.space == nullptr) return nullptr;
+          const auto space = api.Find(request, response);
+          Call call{space, request, request.params.data() + 1, response, api.clock_};
+          if (space == nullptr) return nullptr;
           return handle(call, api.options_.max_array_bytes);
         },
         options);

@@ -20,6 +20,10 @@ constexpr std::string_view kFull =
     "Retry-After: 1\r\nConnection: close\r\n\r\n"
     R"({"code":"unavailable","message":"all connections are in use now"})";
 
+// A loop looks so often for more before it sleeps, and lets others run in between: under load the
+// processors then stand idle less, as measured in docs/associations.md.
+constexpr int kQuietLooks = 20;
+
 std::string DateHeader() {
   const std::time_t now = std::time(nullptr);
   std::tm utc;
@@ -46,7 +50,16 @@ HttpLoop::~HttpLoop() { Join(); }
 
 void HttpLoop::Start() {
   asio::post(io_, [this] { Tick(); });
-  thread_ = std::thread([this] { io_.run(); });
+  thread_ = std::thread([this] { Run(); });
+}
+
+void HttpLoop::Run() {
+  int quiet = 0;  // looks in turn that found nothing
+  while (!io_.stopped()) {
+    const bool found = (quiet < kQuietLooks ? io_.poll() : io_.run_one()) > 0;
+    quiet = found ? 0 : quiet + 1;
+    if (!found) std::this_thread::yield();
+  }
 }
 
 void HttpLoop::Stop() {

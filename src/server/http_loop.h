@@ -69,6 +69,7 @@ class HttpLoop {
   Counters counters;
 
  private:
+  void Run();
   void Tick();
   void CloseOldestIdle();
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "../frontier/flaky_store.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "order_model.h"
@@ -229,6 +230,23 @@ TEST(DurableAssociations, WithoutALogACheckpointIsWhatStays) {
   }
   auto counter = DurableAssociations::Open(*store, options);
   EXPECT_EQ(ListOf(**counter, "a"), (Entries{{"x", 1}}));
+}
+
+TEST(DurableAssociations, AfterTheLogFailedEveryWriteIsRefusedAndReadingGoesOn) {
+  for (const Durability durability : {Durability::kSync, Durability::kInterval}) {
+    Failures failures;
+    FlakyStore store(failures);
+    const auto counter = DurableAssociations::Open(store, {.durability = durability});
+    ASSERT_TRUE(counter.ok());
+    ASSERT_TRUE((*counter)->Increment("a", "x").ok());
+    failures.next_write = true;
+    int written = 0;
+    while ((*counter)->Increment("a", "x").ok()) ASSERT_LT(++written, 100000);
+    EXPECT_FALSE(failures.next_write);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE((*counter)->Increment("a", "x").ok());
+    EXPECT_FALSE((*counter)->DeletePair("a", "x").ok());
+    EXPECT_TRUE((*counter)->Top("a", 1).ok());
+  }
 }
 
 TEST(DurableAssociations, ADeletedAssociatorDoesNotReturn) {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <future>
 #include <memory>
 #include <string>
@@ -456,6 +457,17 @@ TEST_F(HttpServerTest, ServesBesideThousandsOfIdleConnections) {
   while (server_->Stats().connections < most) std::this_thread::yield();
   for (int i = 0; i < 100; ++i) EXPECT_THAT(Get("/hello/a"), EndsWith("hello a"));
   EXPECT_GE(server_->Stats().connections, most - 2);  // one idle one of each thread made room
+}
+
+TEST_F(HttpServerTest, SleepsWhileThereIsNothingToDo) {
+  Start();
+  Client kept = Connect();
+  kept.Send("GET /hello/a HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(kept.ReceiveUntil("hello a"), EndsWith("hello a"));
+  std::this_thread::sleep_for(milliseconds(50));
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(milliseconds(400));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
 }
 
 TEST_F(HttpServerTest, WhereNobodyIsIdleTheNewOneIsTurnedAway) {

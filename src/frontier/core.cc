@@ -128,9 +128,9 @@ Crawl* Core::FindOrAddCrawl(std::string_view name) {
   return crawl;
 }
 
-Queue* Core::FindOrAdd(const QueueName& name) {
-  Stripe& stripe = stripes_[StripeOf(name)];
-  const auto found = stripe.queues.find(name);
+Queue* Core::FindOrAdd(const QueueName& name, size_t hash) {
+  Stripe& stripe = stripes_[StripeOf(hash)];
+  const auto found = stripe.queues.find(name, hash);
   if (found != stripe.queues.end()) return *found;
   Queue* const queue = Queue::New(name.key);
   {

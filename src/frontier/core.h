@@ -133,7 +133,8 @@ class Core final : public Frontier {
   int64_t NowMillis() const { return absl::ToUnixMillis(clock_.Now()); }
   static std::string_view CrawlName(std::string_view name);
   // By bits of the hash that the set in the stripe does not look at.
-  static size_t StripeOf(const QueueName& name) { return NameHash()(name) >> (64 - kStripeBits); }
+  static size_t StripeOf(size_t hash) { return hash >> (64 - kStripeBits); }
+  static size_t StripeOf(const QueueName& name) { return StripeOf(NameHash()(name)); }
   absl::Status Write(const store::Batch& batch);
   // queue_journal.cc. The stripes of the queues are locked.
   absl::Status Write(store::Batch& batch, const QueueChanges& changes);
@@ -149,7 +150,8 @@ class Core final : public Frontier {
   Crawl* FindCrawl(std::string_view name) const;
   Crawl* FindOrAddCrawl(std::string_view name);
   // Found, or made without an id; a queue that is neither known nor told in the end is dropped.
-  Queue* FindOrAdd(const QueueName& name);
+  Queue* FindOrAdd(const QueueName& name) { return FindOrAdd(name, NameHash()(name)); }
+  Queue* FindOrAdd(const QueueName& name, size_t hash);
   void DropIfUnused(Queue* queue);
   uint64_t NewQueueId() { return next_queue_.fetch_add(1); }
   void JoinGroup(Queue& queue, int64_t now);  // the agenda is locked

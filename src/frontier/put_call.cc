@@ -58,7 +58,8 @@ Core::StripeSet PutCall::NameItems() {
       name.key = {};
       continue;
     }
-    stripes.set(Core::StripeOf(name));
+    items_[i].hash = Core::NameHash()(name);
+    stripes.set(Core::StripeOf(items_[i].hash));
   }
   return stripes;
 }
@@ -67,7 +68,7 @@ void PutCall::FindQueues() {
   for (size_t i = 0; i < items_.size(); ++i) {
     Item& item = items_[i];
     if (item.name.key.empty()) continue;
-    Queue* const queue = core_.FindOrAdd(item.name);
+    Queue* const queue = core_.FindOrAdd(item.name, item.hash);
     if (queue->touched == 0) {
       Touched& touched = touched_.emplace_back();
       touched.queue = queue;

@@ -30,6 +30,7 @@ class PutCall {
   };
   struct Item {
     Core::QueueName name;
+    size_t hash = 0;         // of the name
     Queue* queue = nullptr;  // null: it has no key that could be used
     Fingerprint url;
     UrlState state;

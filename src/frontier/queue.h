@@ -83,10 +83,9 @@ struct Queue : ReadyNode, Waiter {
   std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
 
   // First what fits where the bases leave room.
-  bool known = false;      // S+A: it has had a URL
-  bool told = false;       // S: not known, but there is a record of what was told about it
-  bool dead = false;       // S+A
-  bool journaled = false;  // A: its record in the store may be older than the journal
+  bool known = false;  // S+A: it has had a URL
+  bool told = false;   // S: not known, but there is a record of what was told about it
+  bool dead = false;   // S+A
   Crawl* crawl = nullptr;
   uint64_t id = 0;                       // S+A
   QueueRecord record;                    // S+A
@@ -104,7 +103,8 @@ struct Queue : ReadyNode, Waiter {
   uint32_t live_leases = 0;            // A
   uint32_t references = 0;             // A: who must find it, also when it is dead
   uint16_t key_size = 0;
-  bool taken = false;  // A: being served
+  bool taken = false;      // A: being served
+  bool journaled = false;  // A: its record in the store may be older than the journal
 
   QueueId Id() const { return {crawl->id, id}; }
   int64_t freed_due() const { return leases == nullptr ? kNever : leases->freed_due; }

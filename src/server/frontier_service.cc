@@ -63,6 +63,11 @@ FrontierService::FrontierService(Frontier& frontier, const Clock& clock, Metrics
       put_streams_(metrics),
       list_streams_(frontier),
       writer_(frontier, metrics),
+      get_streams_(
+          frontier, metrics, writer_,
+          [this](grpc::ServerContext* context, grpc::ByteBuffer* request,
+                 GetStreams::Writer* writer, grpc::ServerCompletionQueue* queue,
+                 void* tag) { RequestGetURLs(context, request, writer, queue, queue, tag); }),
       workers_(kWorkers),
       scans_(kScans) {}
 
@@ -220,11 +225,6 @@ ServerUnaryReactor* FrontierService::PurgeURLs(CallbackServerContext* context,
                                 std::max(before, absl::UnixEpoch())),
                 reply);
   });
-}
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* FrontierService::GetURLs(
-    CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return new GetStream(frontier_, metrics_, workers_, context, request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* FrontierService::ListURLs(

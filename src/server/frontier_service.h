@@ -26,19 +26,26 @@ using UnaryCalls = Api::WithCallbackMethod_ListNodes<Api::WithCallbackMethod_Lis
                         Api::WithCallbackMethod_GetURLStatus<Api::WithCallbackMethod_CountURLs<
                             Api::WithCallbackMethod_PurgeURLs<Api::Service>>>>>>>>>>>>>>>;
 // Streams of URLs are handled as bytes: nothing is copied into messages only to be copied out.
-using FrontierCalls = Api::WithRawCallbackMethod_GetURLs<Api::WithRawCallbackMethod_PutURLs<
+using FrontierCalls = Api::WithRawMethod_GetURLs<Api::WithRawCallbackMethod_PutURLs<
     Api::WithRawCallbackMethod_PutDiscovered<Api::WithRawCallbackMethod_ListURLs<UnaryCalls>>>>;
 
-// All 19 calls. gRPC's threads only move messages: puts go to the writer, what may wait for the
-// store to workers, what walks over many URLs to others, so that it holds up nobody.
+// All 19 calls. gRPC's threads only move messages: puts go to the writer, GetURLs has threads of
+// its own, what may wait for the store goes to workers, what walks over many URLs to others, so
+// that it holds up nobody.
 class FrontierService final : public FrontierCalls {
  public:
   FrontierService(Frontier& frontier, const Clock& clock, Metrics& metrics);
 
   // What ListNodes tells.
   void SetNode(std::string node) { node_ = std::move(node); }
+  // GetURLs is served from now on. The queue is of a server that has started.
+  void Open(std::unique_ptr<grpc::ServerCompletionQueue> queue) {
+    get_streams_.Open(std::move(queue));
+  }
   // Ends the streams that are open; what was read is put and acknowledged first.
   void Drain();
+  // When the server has shut down.
+  void Close() { get_streams_.Close(); }
 
   grpc::ServerUnaryReactor* ListNodes(grpc::CallbackServerContext*, const urlfrontier::Empty*,
                                       urlfrontier::StringList*) override;
@@ -80,8 +87,6 @@ class FrontierService final : public FrontierCalls {
   grpc::ServerUnaryReactor* PurgeURLs(grpc::CallbackServerContext*,
                                       const urlfrontier::PurgeUrlParams*,
                                       urlfrontier::Long*) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* GetURLs(grpc::CallbackServerContext*,
-                                                      const grpc::ByteBuffer*) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* ListURLs(grpc::CallbackServerContext*,
                                                        const grpc::ByteBuffer*) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* PutURLs(
@@ -97,6 +102,7 @@ class FrontierService final : public FrontierCalls {
   PutStreams put_streams_;
   ListStreams list_streams_;
   PutWriter writer_;
+  GetStreams get_streams_;
   WorkerPool workers_;
   WorkerPool scans_;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/status.h"
 #include "server/url_streams.h"
 #include "server/wire.h"
@@ -12,7 +13,7 @@
 namespace escalona::server {
 namespace {
 
-bool WantsLeases(const grpc::CallbackServerContext& context) {
+bool WantsLeases(const grpc::ServerContext& context) {
   const auto& headers = context.client_metadata();
   const auto found = headers.find(grpc::string_ref(kLeaseKey.data(), kLeaseKey.size()));
   return found != headers.end() && found->second == "1";
@@ -20,7 +21,7 @@ bool WantsLeases(const grpc::CallbackServerContext& context) {
 
 GetRequest RequestOf(const urlfrontier::GetParams& params) {
   GetRequest request;
-  const uint32_t most = GetStream::kRoundUrls;
+  const uint32_t most = GetStreams::kRoundUrls;
   request.max_urls_per_queue =
       params.max_urls_per_queue() == 0 ? most : std::min(params.max_urls_per_queue(), most);
   request.lease = absl::Seconds(params.delay_requestable());
@@ -31,49 +32,124 @@ GetRequest RequestOf(const urlfrontier::GetParams& params) {
   return request;
 }
 
+// As many as gRPC has of its own. Each one more that listens costs puts some of their speed.
+unsigned ThreadsForGets() { return std::max(2U, std::thread::hardware_concurrency() / 2); }
+
 }  // namespace
 
-GetStream::GetStream(Frontier& frontier, Metrics& metrics, WorkerPool& workers,
-                     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request)
-    : frontier_(frontier), metrics_(metrics), workers_(workers), start_(absl::Now()) {
+class GetStream {
+ public:
+  // Something that gRPC reports on the queue. The address of one is its tag.
+  class Event {
+   public:
+    using Handler = void (GetStream::*)(bool ok);
+    Event(GetStream* stream, Handler handler) : stream_(stream), handler_(handler) {}
+    void Happened(bool ok) { (stream_->*handler_)(ok); }
+
+   private:
+    GetStream* const stream_;
+    const Handler handler_;
+  };
+
+  // Expects a call.
+  explicit GetStream(GetStreams& all) : all_(all) {
+    {
+      const std::lock_guard lock(all_.mutex_);
+      ++all_.streams_;
+    }
+    context_.AsyncNotifyWhenDone(&over_);
+    all_.request_(&context_, &bytes_, &writer_, all_.queue_.get(), &arrived_);
+  }
+  GetStream(const GetStream&) = delete;
+  GetStream& operator=(const GetStream&) = delete;
+
+ private:
+  ~GetStream() {
+    const std::lock_guard lock(all_.mutex_);
+    if (--all_.streams_ == 0) all_.none_left_.notify_all();
+  }
+
+  void OnArrived(bool ok);
+  void OnWritten(bool ok);
+  void OnFinished(bool ok);
+  void OnOver(bool ok);
+
+  void Start();
+  void Round();  // leases the next URLs and begins to write them
+  void Write();
+  void End(const grpc::Status& status);
+  // Once when it is finished and once when it is over, whichever comes first.
+  void Leave() {
+    if (--stays_ == 0) delete this;
+  }
+
+  GetStreams& all_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer bytes_;
+  GetStreams::Writer writer_{&context_};
+  Event arrived_{this, &GetStream::OnArrived};
+  Event written_{this, &GetStream::OnWritten};
+  Event finished_{this, &GetStream::OnFinished};
+  Event over_{this, &GetStream::OnOver};
+  std::atomic<int> stays_ = 2;
+  std::atomic<bool> cancelled_ = false;
+
+  absl::Time start_;
+  bool with_lease_ = false;
+  GetRequest request_;
+  uint64_t queues_left_ = 0;
+  std::vector<grpc::ByteBuffer> urls_;  // of this round
+  size_t next_ = 0;
+  bool headers_sent_ = false;
+  bool more_ = false;  // rounds
+};
+
+void GetStream::OnArrived(bool ok) {
+  if (!ok) {  // the server is shutting down; nothing else will be reported
+    delete this;
+    return;
+  }
+  new GetStream(all_);
+  start_ = absl::Now();
   urlfrontier::GetParams params;
-  if (!ParseMessage(*request, params)) {
+  if (!ParseMessage(bytes_, params)) {
     End(Malformed());
     return;
   }
-  with_lease_ = WantsLeases(*context);
+  with_lease_ = WantsLeases(context_);
   request_ = RequestOf(params);
   queues_left_ = params.max_queues() == 0 ? UINT64_MAX : params.max_queues();
-  StartSendInitialMetadata();  // now: a write that carries the headers waits until they have left
-  workers_.Post([this] { Start(); });
+  Start();
 }
 
 void GetStream::Start() {
-  if (!frontier_.active() || (request_.key && !request_.crawl)) {
+  Frontier& frontier = all_.frontier_;
+  if (!frontier.active() || (request_.key && !request_.crawl)) {
     End(grpc::Status::OK);
     return;
   }
-  metrics_.get_calls.Increment();
+  all_.metrics_.get_calls.Increment();
   const uint64_t queues =
-      request_.key ? 1 : frontier_.Stats(request_.crawl, std::nullopt).active_queues;
+      request_.key ? 1 : frontier.Stats(request_.crawl, std::nullopt).active_queues;
   queues_left_ = std::min(queues_left_, queues);
   Round();
 }
 
 void GetStream::Round() {
   const uint64_t queues = std::min<uint64_t>(
-      queues_left_, std::max<uint32_t>(1, kRoundUrls / request_.max_urls_per_queue));
+      queues_left_, std::max<uint32_t>(1, GetStreams::kRoundUrls / request_.max_urls_per_queue));
   urls_.clear();
-  written_ = 0;
+  next_ = 0;
   if (queues == 0 || cancelled_) {  // nothing is leased for a client that has left
     End(grpc::Status::OK);
     return;
   }
   request_.max_queues = static_cast<uint32_t>(queues);
+  all_.puts_.GiveWay();
   uint64_t served = 0;
   std::string crawl;
   std::string key;
-  const absl::StatusOr<uint64_t> got = frontier_.Get(request_, [&](const LeasedUrl& leased) {
+  const absl::StatusOr<uint64_t> got = all_.frontier_.Get(request_, [&](const LeasedUrl& leased) {
     if (served == 0 || key != leased.key || crawl != leased.crawl) {
       ++served;
       key = leased.key;
@@ -85,7 +161,7 @@ void GetStream::Round() {
     End(Report("GetURLs", got.status()));
     return;
   }
-  metrics_.get_urls.Increment(static_cast<double>(urls_.size()));
+  all_.metrics_.get_urls.Increment(static_cast<double>(urls_.size()));
   queues_left_ -= std::min(served, queues_left_);
   more_ = queues_left_ > 0 && served == queues;
   if (urls_.empty()) {
@@ -96,32 +172,62 @@ void GetStream::Round() {
 }
 
 void GetStream::Write() {
-  const grpc::ByteBuffer& url = urls_[written_++];
-  if (written_ < urls_.size()) {
-    StartWrite(&url, grpc::WriteOptions().set_buffer_hint());
-  } else if (more_) {
-    StartWrite(&url);
-  } else {
-    metrics_.get_latency.Observe(absl::ToDoubleSeconds(absl::Now() - start_));
-    StartWriteAndFinish(&url, grpc::WriteOptions(), grpc::Status::OK);
+  const grpc::ByteBuffer& url = urls_[next_++];
+  if (next_ == urls_.size() && !more_) {
+    all_.metrics_.get_latency.Observe(absl::ToDoubleSeconds(absl::Now() - start_));
+    writer_.WriteAndFinish(url, grpc::WriteOptions(), grpc::Status::OK, &finished_);
+    return;
   }
+  grpc::WriteOptions options;
+  // The first write carries the headers, and is not done before those have left.
+  if (next_ < urls_.size() && headers_sent_) options.set_buffer_hint();
+  headers_sent_ = true;
+  writer_.Write(url, options, &written_);
 }
 
-void GetStream::OnWriteDone(bool ok) {
+void GetStream::OnWritten(bool ok) {
   if (!ok) {
     End(grpc::Status::CANCELLED);
-  } else if (written_ < urls_.size()) {
+  } else if (next_ < urls_.size()) {
     Write();
   } else {
-    workers_.Post([this] { Round(); });
+    Round();
   }
 }
 
 void GetStream::End(const grpc::Status& status) {
-  metrics_.get_latency.Observe(absl::ToDoubleSeconds(absl::Now() - start_));
-  Finish(status);
+  all_.metrics_.get_latency.Observe(absl::ToDoubleSeconds(absl::Now() - start_));
+  writer_.Finish(status, &finished_);
 }
 
-void GetStream::OnDone() { delete this; }
+void GetStream::OnFinished(bool) { Leave(); }
+
+void GetStream::OnOver(bool) {
+  cancelled_ = context_.IsCancelled();
+  Leave();
+}
+
+void GetStreams::Open(std::unique_ptr<grpc::ServerCompletionQueue> queue) {
+  queue_ = std::move(queue);
+  for (int i = 0; i < kExpected; ++i) new GetStream(*this);
+  for (unsigned i = 0; i < ThreadsForGets(); ++i) threads_.emplace_back([this] { Run(); });
+}
+
+void GetStreams::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) static_cast<GetStream::Event*>(tag)->Happened(ok);
+}
+
+void GetStreams::Close() {
+  if (threads_.empty()) return;
+  {
+    std::unique_lock lock(mutex_);
+    none_left_.wait(lock, [this] { return streams_ == 0; });
+  }
+  queue_->Shutdown();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
 
 }  // namespace escalona::server

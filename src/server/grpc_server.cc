@@ -127,8 +127,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions&
       grpc::InsecureServerCredentials());
   builder.RegisterService(&made->service_);
   builder.RegisterService(&made->admin_);
+  auto queue = builder.AddCompletionQueue();
   made->server_ = builder.BuildAndStart();
   if (!made->server_) return absl::InternalError("gRPC does not start");
+  made->service_.Open(std::move(queue));
   made->address_ = absl::StrCat(HostPart(options.address), made->port_->number());
   made->service_.SetNode(options.node.empty() ? made->address_ : options.node);
   for (const char* service : {"urlfrontier.URLFrontier", "escalona.Admin"}) {
@@ -146,6 +148,7 @@ void GrpcServer::Shutdown(absl::Duration patience) {
   service_.Drain();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + patience));
   server_->Wait();
+  service_.Close();
   server_.reset();
 }
 

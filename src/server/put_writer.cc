@@ -48,9 +48,13 @@ void PutWriter::Run() {
 
 void PutWriter::PutAll(std::span<PutUnit* const> units) {
   while (!units.empty()) {
+    const bool beside_gets = BesideGets();
+    // Where processors are short, better a pause between two rounds than within one, where queues
+    // that a GetURLs wants are locked.
+    if (beside_gets) std::this_thread::yield();
     size_t count = 0;
     size_t items = 0;
-    const size_t most = std::min(units.size(), kUnits);
+    const size_t most = std::min(units.size(), beside_gets ? kUnitsBesideGets : kUnits);
     while (count < most && items + units[count]->puts.size() <= kRound) {
       items += units[count++]->puts.size();
     }

@@ -2,6 +2,8 @@
 #ifndef ESCALONA_SERVER_PUT_WRITER_H_
 #define ESCALONA_SERVER_PUT_WRITER_H_
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <span>
@@ -36,8 +38,8 @@ struct PutUnit {
 };
 
 // One thread that puts what has come meanwhile in one write, then hands out the acknowledgements:
-// the more arrives, the larger the writes. It sleeps only if nothing has come. A round is short, so
-// that other calls to the frontier get their turn.
+// the more arrives, the larger the writes. It sleeps only if nothing has come. A round is short,
+// and shorter while there are calls of GetURLs, so that they get their turn.
 class PutWriter {
  public:
   PutWriter(Frontier& frontier, Metrics& metrics);
@@ -47,15 +49,24 @@ class PutWriter {
 
   // Thread-safe. The unit belongs to the writer until its owner takes it.
   void Submit(PutUnit* unit);
+  // Thread-safe. A GetURLs is about to ask the frontier: rounds are shorter for a while.
+  void GiveWay() { last_get_.store(Clock::now(), std::memory_order_relaxed); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   // Of one write. Large rounds cost less per item, and a GetURLs may have to wait for one; URLs
   // that come one by one are not made to.
   static constexpr size_t kRound = 1024;  // items
   static constexpr size_t kUnits = 256;
+  static constexpr size_t kUnitsBesideGets = 64;
+  static constexpr std::chrono::milliseconds kMindful{100};
 
   void Run();
   void PutAll(std::span<PutUnit* const> units);
+  bool BesideGets() const {
+    return Clock::now() < last_get_.load(std::memory_order_relaxed) + kMindful;
+  }
   // Those of the units, which are `items` in all.
   void PutRound(std::span<PutUnit* const> units, size_t items);
   void PutLarge(PutUnit& unit);
@@ -66,6 +77,7 @@ class PutWriter {
 
   Frontier& frontier_;
   Metrics& metrics_;
+  std::atomic<Clock::time_point> last_get_{Clock::time_point()};
 
   std::mutex mutex_;
   std::condition_variable arrived_;

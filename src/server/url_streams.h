@@ -2,19 +2,24 @@
 #ifndef ESCALONA_SERVER_URL_STREAMS_H_
 #define ESCALONA_SERVER_URL_STREAMS_H_
 
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "escalona/frontier.h"
 #include "server/metrics.h"
+#include "server/put_writer.h"
 #include "server/urlfrontier.pb.h"
-#include "server/worker_pool.h"
 
 namespace escalona::server {
 
@@ -22,36 +27,47 @@ namespace escalona::server {
 // those: a slow reader holds up itself only, and no more than kRoundUrls wait for it. Ends when the
 // queues asked for were served, or nothing more can be, or as many were served as there were when
 // the call came: it always ends. Deletes itself.
-class GetStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+class GetStream;
+
+// All calls of GetURLs, on a completion queue and threads of their own. gRPC's own threads, which
+// run the callbacks of put streams, listen to sockets only when no callback is left to run: under a
+// flood of puts a call that has just arrived would wait for them, and so would each of its writes.
+class GetStreams {
  public:
+  using Writer = grpc::ServerAsyncWriter<grpc::ByteBuffer>;
+  // Asks gRPC for the next call: FrontierService::RequestGetURLs.
+  using Request = std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, Writer*,
+                                     grpc::ServerCompletionQueue*, void* tag)>;
+
   // URLs of one queue that one call gets at most, also where it set no limit.
   static constexpr uint32_t kRoundUrls = 16384;
 
-  // `request` may be malformed: then the call ends with an error.
-  GetStream(Frontier& frontier, Metrics& metrics, WorkerPool& workers,
-            grpc::CallbackServerContext* context, const grpc::ByteBuffer* request);
+  GetStreams(Frontier& frontier, Metrics& metrics, PutWriter& puts, Request request)
+      : frontier_(frontier), metrics_(metrics), puts_(puts), request_(std::move(request)) {}
+  GetStreams(const GetStreams&) = delete;
+  GetStreams& operator=(const GetStreams&) = delete;
+  ~GetStreams() { Close(); }
 
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override { cancelled_ = true; }
-  void OnDone() override;
+  // Takes calls from now on. The queue is of a server that has started.
+  void Open(std::unique_ptr<grpc::ServerCompletionQueue> queue);
+  // When the server has shut down: returns when the last call is over.
+  void Close();
 
  private:
-  void Start();
-  void Round();  // leases the next URLs and begins to write them
-  void Write();
-  void End(const grpc::Status& status);
+  friend class GetStream;
+  static constexpr int kExpected = 16;  // calls that may arrive at once
+
+  void Run();
 
   Frontier& frontier_;
   Metrics& metrics_;
-  WorkerPool& workers_;
-  const absl::Time start_;
-  bool with_lease_ = false;
-  GetRequest request_;
-  uint64_t queues_left_ = 0;
-  std::vector<grpc::ByteBuffer> urls_;  // of this round
-  size_t written_ = 0;
-  bool more_ = false;  // rounds
-  std::atomic<bool> cancelled_ = false;
+  PutWriter& puts_;
+  const Request request_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable none_left_;
+  int streams_ = 0;
 };
 
 // One call of ListURLs, or what a slow reader leaves of it: a thread walks over the URLs and waits

@@ -42,10 +42,11 @@ int DecimalExponent(double value) {
 uint64_t RoundedProduct(double value, double scale) {
   const double product = value * scale;
   const double error = std::fma(value, scale, -product);
-  auto whole = static_cast<uint64_t>(product);
+  const auto whole = static_cast<int64_t>(product);
   const double past_half = product - static_cast<double>(whole) - 0.5 + error;
-  if (past_half > 0 || (past_half == 0 && whole % 2 != 0)) ++whole;
-  return whole;
+  // Without a branch: nobody can foretell on which side of the half a number is.
+  const int64_t up = int{past_half > 0} | (int{past_half == 0} & (whole % 2));
+  return static_cast<uint64_t>(whole + up);
 }
 
 void PutSixDigits(char* at, uint32_t number) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +13,16 @@
 
 namespace escalona::cli {
 namespace {
+
+// A pipe's reader should not wait for long; a disk wants much at a time.
+constexpr size_t kPipeBuffer = size_t{64} << 10;
+constexpr size_t kFileBuffer = size_t{4} << 20;
+// How much of a file is cached: a result of a usual size will be read soon.
+constexpr uint64_t kCached = 16 * uint64_t{kFileBuffer};
+// A disk for which we wait longer than this on the whole is left to the page cache.
+constexpr std::chrono::nanoseconds FairWait(uint64_t bytes) {
+  return std::chrono::nanoseconds(bytes * 3 / 2) + std::chrono::milliseconds(250);
+}
 
 std::string FolderOf(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -93,28 +104,62 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       temporary_(std::exchange(other.temporary_, "")),
       fd_(std::exchange(other.fd_, -1)),
       buffer_(std::move(other.buffer_)),
+      capacity_(std::exchange(other.capacity_, 0)),
       used_(std::exchange(other.used_, 0)),
       written_(other.written_),
+      uncached_(other.uncached_),
+      behind_(std::move(other.behind_)),
+      writing_(std::move(other.writing_)),
+      waited_(other.waited_),
       status_(std::move(other.status_)) {}
 
 OutputFile::~OutputFile() {
+  if (writing_.valid()) writing_.wait();
   if (fd_ >= 0) close(fd_);
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 void OutputFile::AppendSlowly(std::string_view bytes) {
-  Flush().IgnoreError();  // kept in status_
-  if (bytes.size() >= kBufferSize) {
-    WriteAll(bytes);
-  } else {
-    bytes.copy(buffer_.get(), bytes.size());
-    used_ = bytes.size();
+  if (buffer_ == nullptr) {
+    capacity_ = target_.empty() ? kPipeBuffer : kFileBuffer;
+    buffer_.reset(AllocateHuge<char>(capacity_));
   }
+  while (bytes.size() > capacity_ - used_) {
+    const size_t part = bytes.copy(buffer_.get() + used_, capacity_ - used_);
+    used_ += part;
+    bytes.remove_prefix(part);
+    WriteFullBuffer();
+  }
+  used_ += bytes.copy(buffer_.get() + used_, bytes.size());
 }
 
 absl::Status OutputFile::Flush() {
-  WriteAll(std::string_view(buffer_.get(), std::exchange(used_, 0)));
+  if (target_.empty()) WriteAll(std::string_view(buffer_.get(), std::exchange(used_, 0)));
   return status_;
+}
+
+void OutputFile::WriteFullBuffer() {
+  FinishWriteBehind();
+  // Reached exactly, since a file is written in whole buffers until its end.
+  if (written_ == kCached && !target_.empty()) SetUncached(true);
+  used_ = 0;
+  if (!uncached_) return WriteAll(std::string_view(buffer_.get(), capacity_));
+  if (behind_ == nullptr) behind_.reset(AllocateHuge<char>(capacity_));
+  std::swap(buffer_, behind_);
+  writing_ = std::async(std::launch::async, write, fd_, behind_.get(), capacity_);
+}
+
+// What such a write left, for whatever reason, goes through the cache; if the reason is still there
+// it comes to light then.
+void OutputFile::FinishWriteBehind() {
+  if (!writing_.valid()) return;
+  const auto start = std::chrono::steady_clock::now();
+  const auto done = static_cast<size_t>(std::max<ssize_t>(writing_.get(), 0));
+  waited_ += std::chrono::steady_clock::now() - start;
+  written_ += done;
+  if (done == capacity_ && waited_ < FairWait(written_ - kCached)) return;
+  SetUncached(false);
+  WriteAll(std::string_view(behind_.get() + done, capacity_ - done));
 }
 
 void OutputFile::WriteAll(std::string_view bytes) {
@@ -127,6 +172,12 @@ void OutputFile::WriteAll(std::string_view bytes) {
       status_ = Failure("cannot be written");
     }
   }
+}
+
+// Where the file system cannot, writes stay cached.
+void OutputFile::SetUncached(bool uncached) {
+  const int flags = fcntl(fd_, F_GETFL) & ~O_DIRECT;
+  uncached_ = fcntl(fd_, F_SETFL, uncached ? flags | O_DIRECT : flags) == 0 && uncached;
 }
 
 absl::Status OutputFile::GiveName() {
@@ -148,7 +199,10 @@ absl::Status OutputFile::GiveName() {
 }
 
 absl::Status OutputFile::Commit() {
-  if (absl::Status flushed = Flush(); !flushed.ok()) return flushed;
+  FinishWriteBehind();
+  if (uncached_) SetUncached(false);  // the end is no whole block
+  WriteAll(std::string_view(buffer_.get(), std::exchange(used_, 0)));
+  if (!status_.ok()) return status_;
   if (!target_.empty()) {
     if (absl::Status named = GiveName(); !named.ok()) return named;
   }

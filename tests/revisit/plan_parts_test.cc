@@ -18,6 +18,7 @@
 #include "cli/duplicates.h"
 #include "cli/growing_array.h"
 #include "cli/ordered_pipeline.h"
+#include "cli/output_file.h"
 #include "cli/plan_input.h"
 
 namespace escalona::cli {
@@ -219,6 +220,32 @@ TEST(GrowingArrayTest, HoldsWhatAVectorHolds) {
     model.insert(model.end(), more.begin(), more.end());
   }
   EXPECT_TRUE(std::equal(model.begin(), model.end(), array.view().begin(), array.view().end()));
+}
+
+// Long enough to be cached first and written past the cache then, and to end within a block.
+TEST(OutputFileTest, ALongFileIsWhatWasAppended) {
+  const std::string path = testing::TempDir() + "output_" + std::to_string(getpid());
+  std::mt19937 random(8);
+  std::string all(size_t{80} << 20, '\0');
+  for (char& c : all) c = static_cast<char>(random());
+  for (const size_t size : {size_t{0}, size_t{5000}, size_t{64} << 20, all.size() - 1}) {
+    absl::StatusOr<OutputFile> file = OutputFile::Create(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    std::string_view rest = std::string_view(all).substr(0, size);
+    while (!rest.empty()) {
+      const size_t most = random() % 8 == 0 ? size_t{5} << 20 : 100000;
+      const std::string_view part = rest.substr(0, random() % most);
+      file->Append(part);
+      EXPECT_TRUE(random() % 16 != 0 || file->Flush().ok());
+      rest.remove_prefix(part.size());
+      EXPECT_EQ(file->size(), size - rest.size());
+    }
+    ASSERT_TRUE(file->Commit().ok());
+    std::ifstream written(path, std::ios::binary);
+    const std::string there(std::istreambuf_iterator<char>(written), {});
+    EXPECT_TRUE(there == std::string_view(all).substr(0, size)) << size;
+  }
+  std::remove(path.c_str());
 }
 
 TEST(HostTest, IsThePartThatIsAsked) {

@@ -333,7 +333,8 @@ class CompleteOrAbsent(InAFolder):
             self.skipTest("this file system knows no nameless files")
         self.put("answer", b"earlier")
         process = subprocess.Popen([PROGRAM, "run", "-", "-o", "answer"], cwd=self.folder, stdin=subprocess.PIPE)
-        process.stdin.write(b"ADD_URLS 30000\n" + b"".join(b"http://a.com/%d\n" % i for i in range(30000)) + b"ESCALONA_TUDO\n" +
+        count = 400_000  # an answer of some buffers
+        process.stdin.write(b"ADD_URLS %d\n" % count + b"".join(b"http://a.com/%d\n" % i for i in range(count)) + b"ESCALONA_TUDO\n" +
                             b"\n" * (1 << 20))
         process.stdin.flush()
 

@@ -32,8 +32,9 @@ GetRequest RequestOf(const urlfrontier::GetParams& params) {
   return request;
 }
 
-// As many as gRPC has of its own. Each one more that listens costs puts some of their speed.
-unsigned ThreadsForGets() { return std::max(2U, std::thread::hardware_concurrency() / 2); }
+// Each that listens costs puts some of their speed. With three on two processors, GetURLs under a
+// flood of puts is read in time.
+unsigned ThreadsForGets() { return std::max(3U, std::thread::hardware_concurrency() / 2); }
 
 }  // namespace
 

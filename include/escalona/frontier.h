@@ -105,6 +105,7 @@ struct LeasedUrl {  // the views are valid while the visitor runs
 
 struct GetRequest {
   uint32_t max_urls_per_queue = 1;           // 0: no limit
+  uint32_t max_urls_at_once = 0;             // lease no more of a queue; 0: max_urls_per_queue
   uint32_t max_queues = 0;                   // 0: no limit
   std::optional<std::string> key = {};       // only this queue (of `crawl`, which then is needed)
   std::optional<std::string> crawl = {};     // only this crawl; without: all crawls in turn
@@ -165,12 +166,13 @@ struct Explanation {
 // A queue is served when the frontier is active and none of these holds: it is blocked (until t:
 // also at t); its completed URLs have reached its limit; it, or its group, was served less than its
 // delay ago; it has `max_urls_per_queue` or more live leases, or `max_in_process`. Then its
-// first due and unleased URLs are leased in the order of UrlOrder, at most `max_urls_per_queue`.
+// first due and unleased URLs are leased in the order of UrlOrder, at most `max_urls_per_queue`
+// and `max_urls_at_once`.
 // Strategies order the queues that can be served: breadth-first by the moment they were last
-// served, never served ones first and in the order they became known; depth-first by the order they
-// became known; best-first by the number of scheduled URLs, then as depth-first. A group stands
-// where its first queue stands. Without a crawl in the request, crawls that have such queues are
-// asked in turn. A Get serves a queue once.
+// served or, before that, became known, so that a new queue goes behind the others and none has to
+// wait for ever; depth-first by the order they became known; best-first by the number of scheduled
+// URLs, then as depth-first. A group stands where its first queue stands. Without a crawl in the
+// request, crawls that have such queues are asked in turn. A Get serves a queue once.
 //
 // Cost: put and get are O(log queues) plus the store's; a get looks at no queue that cannot be
 // served. Memory: per queue about 200 bytes, per lease about 100, per known URL nothing

@@ -22,7 +22,8 @@ GetCall::GetCall(Core& core, const GetRequest& request)
       request_(request),
       now_(core.NowMillis()),
       deadline_(DeadlineOf(now_, request.lease)),
-      max_urls_(Limit(request.max_urls_per_queue)) {
+      gate_(Limit(request.max_urls_per_queue)),
+      max_urls_(std::min(gate_, Limit(request.max_urls_at_once))) {
   if (request.crawl.has_value()) crawl_ = Core::CrawlName(*request.crawl);
 }
 
@@ -71,8 +72,8 @@ void GetCall::Take(uint32_t most) {
   while (servings_.size() < most) {
     Queue* queue = nullptr;
     if (asked == nullptr) {
-      queue = core_.agenda_.Take(crawl, max_urls_, now_);
-    } else if (core_.agenda_.TakeThis(*asked, max_urls_, now_)) {
+      queue = core_.agenda_.Take(crawl, gate_, now_);
+    } else if (core_.agenda_.TakeThis(*asked, gate_, now_)) {
       queue = asked;
     }
     if (queue == nullptr) break;
@@ -85,7 +86,7 @@ void GetCall::Take(uint32_t most) {
 // The agenda is locked. What ended by time is looked at again from here on.
 void GetCall::Begin(Serving& serving) {
   Queue& queue = *serving.queue;
-  serving.confirmed = core_.agenda_.Confirm(queue, max_urls_, now_);
+  serving.confirmed = core_.agenda_.Confirm(queue, gate_, now_);
   if (!serving.confirmed) return;
   serving.record = queue.record;
   serving.delay = core_.agenda_.DelayOf(queue);

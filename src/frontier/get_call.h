@@ -57,7 +57,8 @@ class GetCall {
   const GetRequest& request_;
   const int64_t now_;
   const int64_t deadline_;
-  const uint32_t max_urls_;
+  const uint32_t gate_;
+  const uint32_t max_urls_;  // of a queue
   std::string crawl_;
   uint32_t last_asked_ = 0;
   std::vector<Serving> servings_;  // of this round

@@ -74,7 +74,10 @@ void PutCall::FindQueues() {
       touched.queue = queue;
       touched.record = queue->record;
       touched.becomes_known = !queue->known;
-      if (touched.becomes_known) queue->id = core_.NewQueueId();
+      if (touched.becomes_known) {
+        queue->id = core_.NewQueueId();
+        touched.record.turn = core_.next_turn_.fetch_add(1);  // behind all that are known
+      }
       queue->touched = static_cast<uint32_t>(touched_.size());
     }
     item.queue = queue;

@@ -78,7 +78,7 @@ struct QueueRecord {
   int64_t blocked_until = kUnset;
   uint32_t limit = 0;
   int64_t last_served = kUnset;
-  uint64_t turn = 0;             // servings of all queues are numbered; 0: never served
+  uint64_t turn = 0;             // its coming or last serving; those of all queues are numbered
   int64_t group_until = kUnset;  // its group is closed so long by its last serving
 };
 

@@ -21,15 +21,20 @@ bool WantsLeases(const grpc::ServerContext& context) {
 
 GetRequest RequestOf(const urlfrontier::GetParams& params) {
   GetRequest request;
-  const uint32_t most = GetStreams::kRoundUrls;
-  request.max_urls_per_queue =
-      params.max_urls_per_queue() == 0 ? most : std::min(params.max_urls_per_queue(), most);
+  request.max_urls_per_queue = params.max_urls_per_queue();
+  request.max_urls_at_once = GetStreams::kRoundUrls;
   request.lease = absl::Seconds(params.delay_requestable());
   if (!params.key().empty()) request.key = params.key();
   if (params.item_case() == urlfrontier::GetParams::kCrawlID) {
     request.crawl = std::string(CrawlOf(params.crawlid()));
   }
   return request;
+}
+
+// With 0 for no limit, as in the request.
+uint64_t QueuesPerRound(uint32_t max_urls_per_queue) {
+  if (max_urls_per_queue == 0) return 1;
+  return std::max(1U, GetStreams::kRoundUrls / max_urls_per_queue);
 }
 
 // Each that listens costs puts some of their speed. With three on two processors, GetURLs under a
@@ -137,8 +142,7 @@ void GetStream::Start() {
 }
 
 void GetStream::Round() {
-  const uint64_t queues = std::min<uint64_t>(
-      queues_left_, std::max<uint32_t>(1, GetStreams::kRoundUrls / request_.max_urls_per_queue));
+  const uint64_t queues = std::min(queues_left_, QueuesPerRound(request_.max_urls_per_queue));
   urls_.clear();
   next_ = 0;
   if (queues == 0 || cancelled_) {  // nothing is leased for a client that has left

@@ -186,10 +186,10 @@ std::vector<std::string> FieldsOf(const grpc::ByteBuffer& bytes, int number) {
   return found;
 }
 
-// Clients refuse an acknowledgement that is not UTF-8.
+// Clients refuse an acknowledgement that is not UTF-8, or too long.
 std::string ReadableId(const grpc::ByteBuffer& bytes, int number) {
   const std::vector<std::string> ids = FieldsOf(bytes, number);
-  return ids.empty() ? "" : ValidUtf8(ids.back());
+  return ids.empty() || ids.back().size() > kMaxItemBytes ? "" : ValidUtf8(ids.back());
 }
 
 }  // namespace
@@ -328,18 +328,18 @@ bool ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& mess
 }
 
 void ParseItem(const grpc::ByteBuffer& bytes, urlfrontier::URLItem& item) {
-  if (ParseMessage(bytes, item)) return;
+  if (bytes.Length() <= kMaxItemBytes && ParseMessage(bytes, item)) return;
   item.Clear();
   item.set_id(ReadableId(bytes, urlfrontier::URLItem::kIDFieldNumber));
 }
 
 void ParseBatch(const grpc::ByteBuffer& bytes, urlfrontier::DiscoveredBatch& batch) {
-  if (ParseMessage(bytes, batch)) return;
+  if (bytes.Length() <= kMaxItemBytes && ParseMessage(bytes, batch)) return;
   batch.Clear();
   batch.set_id(ReadableId(bytes, urlfrontier::DiscoveredBatch::kIDFieldNumber));
   for (const std::string& info : FieldsOf(bytes, urlfrontier::DiscoveredBatch::kItemsFieldNumber)) {
     urlfrontier::URLInfo& item = *batch.add_items();
-    if (!item.ParseFromString(info)) item.Clear();
+    if (info.size() > kMaxItemBytes || !item.ParseFromString(info)) item.Clear();
   }
 }
 

@@ -19,6 +19,10 @@ namespace escalona::server {
 // The metadata key, and the header of GetURLs, of lease tokens.
 inline constexpr std::string_view kLeaseKey = "escalona-lease";
 
+// An item, or an ID, of more is not taken. Clients, unless told otherwise, refuse messages of more
+// than 4 MiB: one such URL would cost them the whole answer it is in, and come again.
+inline constexpr size_t kMaxItemBytes = (4 << 20) - (4 << 10);
+
 // Seconds since 1970; what lies beyond the year 9999 becomes its last second.
 absl::Time TimeOfSeconds(uint64_t seconds);
 
@@ -53,9 +57,9 @@ std::string SerializeUrlItem(const KnownUrl& known);
 // could be read of it is there.
 bool ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
-// What is put, whatever the bytes are: an item that is none, or has a text that is not UTF-8, is
-// empty, and costs neither the other items of its batch nor its ID. Bytes of an ID that are not
-// UTF-8 become U+FFFD.
+// What is put, whatever the bytes are: an item that is none, or has a text that is not UTF-8, or is
+// too large, is empty, and costs neither the other items of its batch nor its ID. Bytes of an ID
+// that are not UTF-8 become U+FFFD; an ID that is too large becomes empty.
 void ParseItem(const grpc::ByteBuffer& bytes, urlfrontier::URLItem& item);
 void ParseBatch(const grpc::ByteBuffer& bytes, urlfrontier::DiscoveredBatch& batch);
 

@@ -121,6 +121,7 @@ class Model {
     std::vector<Served> served;
     if (!active || (request.key && !request.crawl)) return served;
     const uint64_t gate = request.max_urls_per_queue == 0 ? kNoLimit : request.max_urls_per_queue;
+    const uint64_t at_once = request.max_urls_at_once == 0 ? kNoLimit : request.max_urls_at_once;
     const uint64_t most = request.max_queues == 0 ? kNoLimit : request.max_queues;
     for (uint64_t i = 0; i < (request.key ? 1 : most); ++i) {
       std::optional<std::pair<std::string, std::string>> next;
@@ -132,7 +133,7 @@ class Model {
         next = InTurn(gate);
       }
       if (!next) break;
-      Serve(next->first, next->second, gate, request.lease, served);
+      Serve(next->first, next->second, std::min(gate, at_once), request.lease, served);
     }
     ForEach(
         [](const std::string&, const std::string&, Crawl&, Queue& queue) { queue.taken = false; });
@@ -293,6 +294,7 @@ class Model {
     if (queue == nullptr) {
       queue = &crawl.queues[key];
       queue->number = queue_number;
+      queue->turn = queue_number;
       crawl.told.emplace(key, Told());
       Join(crawl_name, key, *queue);
     }
@@ -430,7 +432,7 @@ class Model {
     }
     queue.taken = true;
     queue.served = std::max(queue.served.value_or(-1), now_);
-    queue.turn = ++turns_;
+    queue.turn = ++next_number_;
     if (options_.group == PolitenessGroup::kQueue) return;
     queue.group_until = now_ + ToldOf(crawl, key).delay.value_or(delay_);
     Join(crawl, key, queue);
@@ -440,7 +442,6 @@ class Model {
   int64_t delay_;
   int64_t now_ = 0;
   int64_t next_number_ = 0;
-  int64_t turns_ = 0;
   int64_t last_asked_ = 0;
   std::map<std::string, Crawl> crawls_;
   std::map<std::string, int64_t> group_open_;

@@ -187,6 +187,7 @@ class World {
   void Get() {
     GetRequest request;
     request.max_urls_per_queue = Below(4);
+    if (Below(4) == 0) request.max_urls_at_once = 1 + Below(3);
     request.max_queues = Below(4);
     if (Below(2) == 0) request.crawl = AnyCrawl();
     if (Below(5) == 0) request.key = AnyKey();

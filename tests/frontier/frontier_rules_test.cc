@@ -355,6 +355,15 @@ TEST_P(FrontierRules, AQueueWithMaxUrlsPerQueueLeasesIsNotServed) {
   EXPECT_THAT(Get({.max_urls_per_queue = 0}), SizeIs(4)) << "0 is no limit";
 }
 
+TEST_P(FrontierRules, MaxUrlsAtOnceIsNoGate) {
+  Open({.default_delay = absl::ZeroDuration()});
+  for (int i = 0; i < 9; ++i) Discover("http://a/" + std::to_string(i));
+  EXPECT_THAT(Get({.max_urls_per_queue = 0, .max_urls_at_once = 4}), SizeIs(4));
+  EXPECT_THAT(Get({.max_urls_per_queue = 4, .max_urls_at_once = 4}), IsEmpty());
+  EXPECT_THAT(Get({.max_urls_per_queue = 0, .max_urls_at_once = 4}), SizeIs(4));
+  EXPECT_THAT(Get({.max_urls_per_queue = 9, .max_urls_at_once = 4}), SizeIs(1));
+}
+
 TEST_P(FrontierRules, MaxInProcessIsACap) {
   Open({.default_delay = absl::ZeroDuration(), .max_in_process = 3});
   for (int i = 0; i < 9; ++i) Discover("http://a/" + std::to_string(i));
@@ -452,7 +461,7 @@ TEST_P(FrontierRules, AnUpdateFromAnEndedOrOtherLeaseIsStaleAndChangesNothing) {
 
 // Strategies.
 
-TEST_P(FrontierRules, BreadthFirstRotatesNeverServedOnesFirst) {
+TEST_P(FrontierRules, BreadthFirstRotatesNewQueuesComeLast) {
   Open({.default_delay = absl::ZeroDuration()});
   for (const char* host : {"c", "a", "b"}) {
     for (int i = 0; i < 3; ++i) Discover("http://" + std::string(host) + "/" + std::to_string(i));
@@ -463,8 +472,25 @@ TEST_P(FrontierRules, BreadthFirstRotatesNeverServedOnesFirst) {
   Discover("http://d/0");
   Reopen();
   EXPECT_THAT(Get({.max_urls_per_queue = 2, .max_queues = 3}),
-              ElementsAre("http://b/0", "http://b/1", "http://d/0", "http://c/1", "http://c/2"));
-  EXPECT_THAT(Get(two), ElementsAre("http://a/1", "http://a/2", "http://b/2"));
+              ElementsAre("http://b/0", "http://b/1", "http://c/1", "http://c/2", "http://a/1",
+                          "http://a/2"));
+  EXPECT_THAT(Get(two), ElementsAre("http://d/0", "http://b/2"));
+}
+
+TEST_P(FrontierRules, BreadthFirstNewQueuesDoNotStarveTheOthers) {
+  Open({.default_delay = absl::ZeroDuration()});
+  for (const char* host : {"a", "b", "c"}) {
+    for (int i = 0; i < 9; ++i) Discover("http://" + std::string(host) + "/" + std::to_string(i));
+  }
+  std::vector<std::string> served;
+  for (int i = 0; i < 6; ++i) {
+    Discover("http://new" + std::to_string(i) + "/");
+    for (std::string& url : Get({.max_urls_per_queue = 9, .max_queues = 1})) {
+      if (url.ends_with("/") || url.ends_with("/0")) served.push_back(std::move(url));
+    }
+  }
+  EXPECT_THAT(served, ElementsAre("http://a/0", "http://b/0", "http://c/0", "http://new0/",
+                                  "http://new1/", "http://new2/"));
 }
 
 TEST_P(FrontierRules, DepthFirstTakesQueuesInTheOrderTheyBecameKnown) {

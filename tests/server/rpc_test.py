@@ -76,6 +76,25 @@ class Put(WireTest):
                  known("mailto:", 5, ID="mailto:")]  # "mailto" is a key
         self.assertEqual(self.frontier.put(*items), [SKIPPED, SKIPPED, SKIPPED, SKIPPED, OK])
 
+    def test_an_item_that_a_client_could_not_be_served_is_skipped(self):
+        most = (4 << 20) - (4 << 10)  # what clients take in one message, less what an answer adds
+        def sized(name, size):
+            item = discovered(f"http://a.com/{name}", ID=name, metadata={"m": [""]})
+            item.discovered.info.metadata["m"].values[0] = "x" * (size - item.ByteSize())
+            while item.ByteSize() > size:
+                item.discovered.info.metadata["m"].values[0] = item.discovered.info.metadata["m"].values[0][1:]
+            return item
+        self.assertEqual(self.frontier.put(sized("fits", most), sized("not", most + 1), discovered("http://a.com/small")),
+                         [OK, SKIPPED, OK])
+        self.assertEqual(self.frontier.get_urls(), ["http://a.com/fits", "http://a.com/small"])
+        self.assertEqual(len(self.frontier.urls()), 2)
+
+    def test_a_name_that_is_too_long_is_left_out_of_its_acknowledgement(self):
+        items = [discovered("http://a.com/" + "x" * (5 << 20)), discovered("http://a.com/", ID="i" * (5 << 20)),
+                 discovered("http://b.com/", ID="b")]
+        acks = [(ack.ID, ack.status) for ack in self.frontier.stub.PutURLs(iter(items), timeout=60)]
+        self.assertEqual(sorted(acks), [("", SKIPPED), ("", SKIPPED), ("b", OK)])
+
     def test_the_key_may_have_255_utf16_units(self):
         self.assertEqual(self.frontier.put(discovered("u", key="k" * 255, ID="1"), discovered("u", key="ü" * 255, ID="2"),
                                            discovered("u", key="𝄞" * 127, ID="3"), discovered("u", key="𝄞" * 128, ID="4")),
@@ -178,6 +197,10 @@ class PutDiscovered(WireTest):
         ack, = self.frontier.stub.PutDiscovered(iter([batch]), timeout=60)
         self.assertEqual(list(ack.statuses), [OK] * len(infos))
 
+    def test_an_item_above_4_mib_costs_itself_alone(self):
+        self.assertEqual(self.frontier.put_batch(info("http://a.com/1"), info("http://a.com/" + "x" * (4 << 20)),
+                                                 info("http://a.com/2")), [OK, SKIPPED, OK])
+
     def test_many_batches_on_one_stream(self):
         batches = [pb.DiscoveredBatch(ID=f"batch-{n}", items=[info(f"http://h{i}.com/{n}") for i in range(20)])
                    for n in range(100)]
@@ -187,6 +210,10 @@ class PutDiscovered(WireTest):
 
 
 class Get(WireTest):
+    def without_delay(self):
+        self.frontier.stub.SetDelay(pb.QueueDelayParams(delay_requestable=0))
+        self.addCleanup(lambda: self.frontier.stub.SetDelay(pb.QueueDelayParams(delay_requestable=1)))
+
     def test_bounds(self):
         self.frontier.put(*[discovered(f"http://h{q}.com/{u}") for q in range(5) for u in range(4)])
         for urls, queues, wanted in ((1, 1, 1), (3, 2, 6)):
@@ -209,6 +236,22 @@ class Get(WireTest):
         self.frontier.put(*[discovered(f"http://h{q}.com/{u}") for u in range(2) for q in range(3)])
         keys = [self.frontier.get(1, 1, lease=1)[0].key for _ in range(3)]
         self.assertEqual(keys, ["h0.com", "h1.com", "h2.com"])
+
+    def test_new_queues_go_behind_the_others(self):
+        self.without_delay()
+        self.frontier.put(*[discovered(f"http://h{q}.com/{u}") for u in range(5) for q in range(3)])
+        keys = [self.frontier.get(5, 1)[0].key]
+        self.frontier.put(discovered("http://new.com/"))
+        keys += [self.frontier.get(9, 1)[0].key for _ in range(3)]
+        self.assertEqual(keys, ["h0.com", "h1.com", "h2.com", "new.com"])
+
+    def test_without_a_limit_leases_hold_nothing_up(self):
+        self.without_delay()
+        self.frontier.put_batch(*[info(f"http://a.com/{i:05}") for i in range(20_000)])
+        self.assertEqual([len(self.frontier.get()) for _ in range(3)], [16_384, 3_616, 0])
+        self.frontier.clear()
+        self.frontier.put_batch(*[info(f"http://a.com/{i:05}") for i in range(20_000)])
+        self.assertEqual([len(self.frontier.get(urls=17_000)) for _ in range(3)], [16_384, 3_616, 0])
 
     def test_answers_carry_key_and_crawl(self):
         self.frontier.put(discovered("http://a.com/"), discovered("x", key="k", crawl="c"), discovered("y", key="k", crawl=" "))

@@ -50,8 +50,16 @@ uint64_t Sum(const std::vector<CountedKey>& list) {
   return sum;
 }
 
+uint64_t CountOf(std::string_view key, const ListRecord& record) {
+  const auto found = std::find_if(record.list.begin(), record.list.end(),
+                                  [&](const CountedKey& entry) { return entry.key == key; });
+  return found == record.list.end() ? 0 : found->count;
+}
+
+uint64_t Halved(uint64_t count, uint64_t times) { return times < 64 ? count >> times : 0; }
+
 void Halve(uint64_t times, std::vector<CountedKey>& list) {
-  for (CountedKey& entry : list) entry.count = times < 64 ? entry.count >> times : 0;
+  for (CountedKey& entry : list) entry.count = Halved(entry.count, times);
   std::erase_if(list, [](const CountedKey& entry) { return entry.count == 0; });
 }
 
@@ -267,6 +275,7 @@ bool DurableAssociations::IsAway(std::string_view associator) const {
 
 void DurableAssociations::MarkChanged(Stripe& stripe, std::string_view associator,
                                       uint64_t number) {
+  if (stripe.watched.has_value()) stripe.watched->insert(std::string(associator));
   const auto found = stripe.changed.find(AbslView(associator));
   if (found != stripe.changed.end()) {
     found->second = number;
@@ -334,14 +343,6 @@ absl::Status DurableAssociations::CountStripe(Stripe& stripe,
                                               std::span<const size_t> indices, uint64_t& number,
                                               std::vector<AssociationBatchError>& refused) {
   const std::lock_guard<std::mutex> lock(stripe.mutex);
-  if (max_pairs_.load(std::memory_order_relaxed) != std::numeric_limits<uint64_t>::max()) {
-    // One by one: whether there is room depends on the item before.
-    for (const size_t index : indices) {
-      const auto counted = CountOne(stripe, items[index], number);
-      if (!counted.ok()) refused.push_back({index, counted.status()});
-    }
-    return absl::OkStatus();
-  }
   std::vector<AssociationIncrement> own;
   own.reserve(indices.size());
   for (const size_t index : indices) own.push_back(items[index]);
@@ -353,20 +354,42 @@ absl::Status DurableAssociations::CountStripe(Stripe& stripe,
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> DurableAssociations::IncrementBatch(
-    std::span<const AssociationIncrement> items, std::vector<AssociationBatchError>* errors) {
+absl::Status DurableAssociations::CountByStripe(std::span<const AssociationIncrement> items,
+                                                uint64_t& last,
+                                                std::vector<AssociationBatchError>& refused) {
   std::array<std::vector<size_t>, kStripes> by_stripe;
   for (size_t i = 0; i < items.size(); ++i) {
     by_stripe[&StripeOf(items[i].associator) - stripes_.data()].push_back(i);
   }
+  for (size_t i = 0; i < kStripes; ++i) {
+    if (by_stripe[i].empty()) continue;
+    uint64_t number = 0;
+    const absl::Status status = CountStripe(stripes_[i], items, by_stripe[i], number, refused);
+    last = std::max(last, number);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void DurableAssociations::CountInOrder(std::span<const AssociationIncrement> items, uint64_t& last,
+                                       std::vector<AssociationBatchError>& refused) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    Stripe& stripe = StripeOf(items[i].associator);
+    const std::lock_guard<std::mutex> lock(stripe.mutex);
+    const auto counted = CountOne(stripe, items[i], last);
+    if (!counted.ok()) refused.push_back({i, counted.status()});
+  }
+}
+
+absl::StatusOr<uint64_t> DurableAssociations::IncrementBatch(
+    std::span<const AssociationIncrement> items, std::vector<AssociationBatchError>* errors) {
   uint64_t last = 0;
   std::vector<AssociationBatchError> refused;
   absl::Status status;
-  for (size_t i = 0; i < kStripes && status.ok(); ++i) {
-    if (by_stripe[i].empty()) continue;
-    uint64_t number = 0;
-    status = CountStripe(stripes_[i], items, by_stripe[i], number, refused);
-    last = std::max(last, number);
+  if (max_pairs_.load(std::memory_order_relaxed) == std::numeric_limits<uint64_t>::max()) {
+    status = CountByStripe(items, last, refused);
+  } else {
+    CountInOrder(items, last, refused);
   }
   // What was counted before something failed is in memory and must be in the log.
   if (absl::Status committed = log_.Commit(last); !committed.ok()) return committed;
@@ -486,20 +509,26 @@ absl::StatusOr<uint64_t> DurableAssociations::DeleteAssociator(std::string_view 
   return pairs;
 }
 
+absl::StatusOr<bool> DurableAssociations::HasKey(std::string_view associator,
+                                                 std::string_view key) {
+  if (counter_.CountAndRank(associator, key).has_value()) return true;
+  if (!IsAway(associator) || StripeOf(associator).changed.contains(AbslView(associator))) {
+    return false;
+  }
+  // Read, not loaded: there may be more of them than memory.
+  const auto record = ReadRecord(associator);
+  if (!record.ok()) return record.status();
+  return Halved(CountOf(key, *record), counter_.Age() - record->age) != 0;
+}
+
 absl::StatusOr<std::vector<std::string>> DurableAssociations::ListsWith(std::string_view key) {
   std::vector<std::string> lists;
   absl::Status status;
   const absl::Status visited = ForEachAssociator([&](std::string_view associator) {
     const std::lock_guard<std::mutex> lock(StripeOf(associator).mutex);  // it stays where it is
-    bool has = counter_.CountAndRank(associator, key).has_value();
-    if (!has && IsAway(associator)) {
-      // Read, not loaded: there may be more of them than memory.
-      const auto record = ReadRecord(associator);
-      status = record.status();
-      has = record.ok() && std::any_of(record->list.begin(), record->list.end(),
-                                       [&](const auto& entry) { return entry.key == key; });
-    }
-    if (has) lists.emplace_back(associator);
+    const absl::StatusOr<bool> has = HasKey(associator, key);
+    status = has.status();
+    if (has.ok() && *has) lists.emplace_back(associator);
     return status.ok();
   });
   if (!visited.ok()) return visited;
@@ -507,34 +536,93 @@ absl::StatusOr<std::vector<std::string>> DurableAssociations::ListsWith(std::str
   return lists;
 }
 
-absl::StatusOr<uint64_t> DurableAssociations::DeleteKeyEverywhere(std::string_view key) {
-  if (!IsName(key)) return 0;
-  const auto lists = ListsWith(key);
-  if (!lists.ok()) return lists.status();
-  uint64_t number = 0;
-  uint64_t deleted = 0;
-  {
-    const AllStripes all(stripes_);
-    for (const std::string& associator : *lists) {
-      if (absl::Status status = Load(StripeOf(associator), associator); !status.ok()) return status;
+absl::Status DurableAssociations::LookAgain(std::string_view key, bool at_all,
+                                            std::vector<std::string>& lists) {
+  for (Stripe& stripe : stripes_) {
+    for (const std::string& associator : *stripe.watched) lists.push_back(associator);
+  }
+  std::sort(lists.begin(), lists.end());
+  lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
+  absl::Status status;
+  std::erase_if(lists, [&](const std::string& associator) {
+    if (!status.ok()) return false;
+    if (!at_all && !StripeOf(associator).watched->contains(associator)) return false;
+    const absl::StatusOr<bool> has = HasKey(associator, key);
+    status = has.status();
+    return has.ok() && !*has;
+  });
+  return status;
+}
+
+absl::Status DurableAssociations::EraseStored(std::span<const std::string> lists,
+                                              std::string_view key, uint64_t number) {
+  store::Batch batch;
+  for (const std::string& associator : lists) {
+    auto record = ReadRecord(associator);
+    if (!record.ok()) return record.status();
+    away_pairs_ -= record->list.size();
+    away_count_ -= Sum(record->list);
+    Halve(counter_.Age() - record->age, record->list);
+    std::erase_if(record->list, [&](const CountedKey& entry) { return entry.key == key; });
+    away_pairs_ += record->list.size();
+    away_count_ += Sum(record->list);
+    if (record->list.empty()) {
+      --away_associators_;
+      batch.Delete(ListKey(associator));
+      batch.Delete(HeadKey(associator));
+    } else {
+      record->sequence = number;
+      record->age = counter_.Age();
+      batch.Put(ListKey(associator), EncodeList(*record));
+      batch.Put(HeadKey(associator), EncodeListHead(HeadOf(*record)));
     }
-    // One record of the log has them all.
-    std::string changes;
-    std::vector<const std::string*> changed;
-    for (const std::string& associator : *lists) {
-      if (!counter_.DeletePair(associator, key)) continue;
-      AppendChange(Change::Kind::kDeletePair, associator, key, 1, changes);
-      changed.push_back(&associator);
-    }
-    deleted = changed.size();
-    if (deleted > 0) number = log_.Append(changes, deleted);
-    for (const std::string* associator : changed) {
-      MarkChanged(StripeOf(*associator), *associator, number);
+    if (batch.bytes() < kCheckpointBytes) continue;
+    if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;
+    batch.Clear();
+  }
+  return batch.empty() ? absl::OkStatus() : store_.Write(batch, store::Reach::kOs);
+}
+
+absl::Status DurableAssociations::EraseFrom(std::span<const std::string> lists,
+                                            std::string_view key) {
+  // One record of the log has them all.
+  std::string changes;
+  for (const std::string& associator : lists) {
+    AppendChange(Change::Kind::kDeletePair, associator, key, 1, changes);
+  }
+  const uint64_t number = log_.Append(changes, lists.size());
+  std::vector<std::string> stored;
+  for (const std::string& associator : lists) {
+    if (counter_.DeletePair(associator, key)) {
+      MarkChanged(StripeOf(associator), associator, number);
+    } else {
+      stored.push_back(associator);
     }
   }
   if (absl::Status status = log_.Commit(number); !status.ok()) return status;
-  if (absl::Status status = EvictIfNeeded(); !status.ok()) return status;
-  return deleted;
+  if (stored.empty()) return absl::OkStatus();
+  // The log goes ahead of the lists.
+  if (absl::Status status = log_.Flush(); !status.ok()) return status;
+  return EraseStored(stored, key, number);
+}
+
+absl::StatusOr<uint64_t> DurableAssociations::DeleteKeyEverywhere(std::string_view key) {
+  if (!IsName(key)) return 0;
+  const std::lock_guard<std::mutex> one(watch_mutex_);
+  {
+    const AllStripes all(stripes_);
+    for (Stripe& stripe : stripes_) stripe.watched.emplace();
+  }
+  const uint64_t age = counter_.Age();
+  absl::StatusOr<std::vector<std::string>> lists = ListsWith(key);
+  const AllStripes all(stripes_);
+  absl::Status status = lists.status();
+  if (status.ok()) status = LookAgain(key, counter_.Age() != age, *lists);
+  for (Stripe& stripe : stripes_) stripe.watched.reset();
+  if (!status.ok()) return status;
+  if (lists->empty()) return 0;
+  if (status = EraseFrom(*lists, key); !status.ok()) return status;
+  return lists->size();
 }
 
 absl::Status DurableAssociations::Replace(std::string_view associator,

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -88,8 +89,9 @@ class DurableAssociations {
   [[nodiscard]] absl::StatusOr<AssociatorTotals> TotalsOf(std::string_view associator);
   [[nodiscard]] absl::StatusOr<bool> DeletePair(std::string_view associator, std::string_view key);
   [[nodiscard]] absl::StatusOr<uint64_t> DeleteAssociator(std::string_view associator);
-  // Looks at every list once, then removes the key from all at one moment, of which a crash leaves
-  // everything or nothing. What is written meanwhile may stay.
+  // Looks at every list once, then, while writers wait, again at those that changed meanwhile, and
+  // removes the key from all that have it at that moment, of which a crash leaves everything or
+  // nothing. Lists that are not in memory stay away.
   [[nodiscard]] absl::StatusOr<uint64_t> DeleteKeyEverywhere(std::string_view key);
   // As AssociationCounter::Load: the list becomes this one.
   [[nodiscard]] absl::Status Replace(std::string_view associator, std::span<const CountedKey> list);
@@ -157,6 +159,8 @@ class DurableAssociations {
     absl::flat_hash_map<std::string, uint64_t> changed;
     // What the log said on opening of associators that were not touched since.
     absl::flat_hash_map<std::string, ReplayChain> replay;
+    // While all lists are being looked at: those that changed since it began.
+    std::optional<absl::flat_hash_set<std::string>> watched;
     std::string change;  // on its way to the log; kept for its memory
   };
   class AllStripes;
@@ -193,6 +197,12 @@ class DurableAssociations {
                                     uint64_t& number);
   absl::Status Count(Stripe& stripe, std::span<const AssociationIncrement> items, uint64_t& number,
                      std::vector<AssociationBatchError>& refused);
+  // All items, stripe by stripe, or one by one: with a quota, whether there is room for an item
+  // depends on those before. `last` becomes the number of the last change.
+  absl::Status CountByStripe(std::span<const AssociationIncrement> items, uint64_t& last,
+                             std::vector<AssociationBatchError>& refused);
+  void CountInOrder(std::span<const AssociationIncrement> items, uint64_t& last,
+                    std::vector<AssociationBatchError>& refused);
   // The same for the items at `indices`, which are all of the stripe; locks it.
   absl::Status CountStripe(Stripe& stripe, std::span<const AssociationIncrement> items,
                            std::span<const size_t> indices, uint64_t& number,
@@ -205,8 +215,19 @@ class DurableAssociations {
                                size_t& done);
   // All changed lists, and cuts the log; all stripes are locked.
   absl::Status CheckpointLocked(store::Batch batch);
-  // The associators whose lists have the key.
+  // Whether the list has the key, wherever it is; its stripe is locked.
+  absl::StatusOr<bool> HasKey(std::string_view associator, std::string_view key);
+  // The associators whose lists had the key when they were looked at.
   absl::StatusOr<std::vector<std::string>> ListsWith(std::string_view key);
+  // Makes them those that have it now: looks at what was watched, and at all if halving may have
+  // removed it. All stripes are locked, as they are for the two below.
+  absl::Status LookAgain(std::string_view key, bool at_all, std::vector<std::string>& lists);
+  // Removes the key from lists that have it: those in memory there, the others in the store, where
+  // the change `number` becomes the last that they contain. If the store fails meanwhile it takes
+  // no further write, and the log has it all for the next opening.
+  absl::Status EraseFrom(std::span<const std::string> lists, std::string_view key);
+  absl::Status EraseStored(std::span<const std::string> lists, std::string_view key,
+                           uint64_t number);
   absl::Status EvictIfNeeded();
   absl::Status Evict(std::string_view associator);
 
@@ -216,6 +237,7 @@ class DurableAssociations {
   ChangeLog log_;
   std::array<Stripe, kStripes> stripes_;
   std::mutex evict_mutex_;
+  std::mutex watch_mutex_;                       // one that watches at a time; first of all
   std::mutex checkpoint_mutex_;                  // one at a time; before any stripe
   std::mutex scratch_mutex_;                     // last of all
   std::unique_ptr<AssociationCounter> scratch_;  // where changes are replayed, out of sight

@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <utility>
@@ -17,6 +18,16 @@ constexpr std::chrono::seconds kInterval(1);
 uint64_t RandomSeed() {
   std::random_device source;
   return uint64_t{source()} << 32 | source();
+}
+
+// What the store takes for itself is small where the lists have little.
+store::RocksOptions StoreOptions(size_t memory_bytes) {
+  constexpr size_t kLeast = 4 << 20;
+  store::RocksOptions options;
+  const size_t share = std::max(kLeast, memory_bytes / 4);
+  options.cache_bytes = std::min(options.cache_bytes, share);
+  options.write_buffer_bytes = std::min(options.write_buffer_bytes, share);
+  return options;
 }
 
 }  // namespace
@@ -40,7 +51,7 @@ std::string AssociationService::detail() const {
 }
 
 absl::Status AssociationService::Start() {
-  auto store = store::OpenRocksStore(options_.folder);
+  auto store = store::OpenRocksStore(options_.folder, StoreOptions(options_.memory_bytes));
   if (!store.ok()) return store.status();
   store_ = std::move(*store);
   assoc::Namespaces::Options options;

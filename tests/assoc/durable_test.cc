@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -87,7 +88,7 @@ class World {
     } else if (chance < 105) {
       EXPECT_EQ(*counter_->DeleteAssociator(name), models_[name].list().size());
       models_.erase(name);
-    } else if (chance == 105) {
+    } else if (chance < 108) {
       uint64_t lists = 0;
       for (auto& [_, model] : models_) lists += model.Delete(key) ? 1 : 0;
       EXPECT_EQ(*counter_->DeleteKeyEverywhere(key), lists);
@@ -308,6 +309,95 @@ TEST(DurableAssociations, TheQuotaCountsListsThatAreAway) {
   EXPECT_EQ((*counter)->Increment("d", "x").status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(*(*counter)->Increment("a", "x"), 2);
   EXPECT_EQ((*counter)->Totals().associators, 3);
+}
+
+TEST(DurableAssociations, AtTheQuotaABatchIsTakenInItsOrder) {
+  const auto store = store::NewMemoryStore();
+  DurableOptions options;
+  options.counter.max_pairs = 3;
+  auto counter = *DurableAssociations::Open(*store, options);
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < 20; ++i) names.push_back(Name(i));
+  std::vector<AssociationIncrement> items;
+  for (const std::string& name : names) items.push_back({name, "x", 1});
+  items.push_back({names[1], "x", 1});
+  std::vector<AssociationBatchError> errors;
+  EXPECT_EQ(*counter->IncrementBatch(items, &errors), 4);
+  ASSERT_EQ(errors.size(), 17);
+  for (size_t i = 0; i < errors.size(); ++i) EXPECT_EQ(errors[i].index, 3 + i);
+}
+
+TEST(DurableAssociations, AKeyDeletedEverywhereLeavesListsInTheStoreThere) {
+  const Folder folder;
+  auto store = *store::OpenRocksStore(folder.path());
+  DurableOptions options;
+  options.memory_bytes = 64 << 10;
+  auto counter = *DurableAssociations::Open(*store, options);
+  for (uint32_t i = 0; i < 2000; ++i) {
+    for (const char* key : {"stays", "goes", "stays too"}) {
+      ASSERT_TRUE(counter->Increment(Name(i), key).ok());
+    }
+  }
+  ASSERT_TRUE(counter->Increment("only", "goes").ok());
+  EXPECT_EQ(*counter->DeleteKeyEverywhere("goes"), 2001);
+  EXPECT_LE(counter->MemoryBytes(), options.memory_bytes);
+  EXPECT_EQ(counter->Totals().pairs, 4000);
+  EXPECT_EQ(counter->Totals().associators, 2000);
+  EXPECT_EQ(*counter->DeleteKeyEverywhere("goes"), 0);
+  for (const bool reopened : {false, true}) {
+    if (reopened) {
+      counter.reset();
+      counter = *DurableAssociations::Open(*store, options);
+    }
+    for (uint32_t i = 0; i < 2000; i += 7) {
+      ASSERT_EQ(ListOf(*counter, Name(i)), (Entries{{"stays", 1}, {"stays too", 1}})) << Name(i);
+    }
+    EXPECT_TRUE(ListOf(*counter, "only").empty());
+  }
+}
+
+// Something happens when it has been read through.
+class InterruptedStore final : public store::Store {
+ public:
+  std::function<void()> after_scan;
+
+  absl::StatusOr<std::optional<std::string>> Get(std::string_view key) override {
+    return store_->Get(key);
+  }
+  absl::Status Write(const store::Batch& batch, store::Reach reach) override {
+    return store_->Write(batch, reach);
+  }
+  absl::Status Scan(std::string_view begin, std::string_view end,
+                    absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    absl::Status status = store_->Scan(begin, end, visit);
+    if (const auto happen = std::exchange(after_scan, nullptr)) happen();
+    return status;
+  }
+  absl::Status Sync() override { return store_->Sync(); }
+
+ private:
+  const std::unique_ptr<store::Store> store_ = store::NewMemoryStore();
+};
+
+TEST(DurableAssociations, AKeyIsDeletedEverywhereAtOneMoment) {
+  InterruptedStore store;
+  auto counter = *DurableAssociations::Open(store, {});
+  for (const char* name : {"had it", "got it", "lost it"}) {
+    ASSERT_TRUE(counter->Increment(name, "other").ok());
+  }
+  ASSERT_TRUE(counter->Increment("had it", "x").ok());
+  ASSERT_TRUE(counter->Increment("lost it", "x").ok());
+  store.after_scan = [&] {
+    ASSERT_TRUE(counter->Increment("got it", "x").ok());
+    ASSERT_TRUE(counter->Increment("new", "x").ok());
+    ASSERT_TRUE(counter->Checkpoint().ok());  // which forgets what has changed
+    ASSERT_TRUE(*counter->DeletePair("lost it", "x"));
+  };
+  EXPECT_EQ(*counter->DeleteKeyEverywhere("x"), 3);
+  for (const char* name : {"had it", "got it", "lost it"}) {
+    EXPECT_EQ(ListOf(*counter, name), (Entries{{"other", 1}})) << name;
+  }
+  EXPECT_TRUE(ListOf(*counter, "new").empty());
 }
 
 TEST(DurableAssociations, ABrokenRecordIsSaidToBeBroken) {

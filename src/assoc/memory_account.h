@@ -29,7 +29,7 @@ class MemoryAccount {
     std::free(block);
   }
 
-  // What is allocated and not freed, with malloc's word before each block.
+  // What is allocated and not freed, with a word before each block as the C library's malloc has.
   size_t Bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:

@@ -122,18 +122,15 @@ void Agenda::SetDefaultDelay(int64_t delay, int64_t now) {
 void Agenda::Advance(int64_t now) {
   while (!lease_ends_.empty() && lease_ends_.front().deadline <= now) {
     const LeaseEnd end = lease_ends_.front();
-    if (!end.queue->dead && end.queue->leases != nullptr) {
-      const auto found = end.queue->leases->find(end.url);
-      if (found != end.queue->leases->end() && found->second.live &&
-          found->second.id == end.lease) {
-        found->second.live = false;
-        --end.queue->live_leases;
-        --end.queue->crawl->leased;
-        --live_leases_;
-        LeaseTable& leases = *end.queue->leases;
-        leases.freed_due = std::min(leases.freed_due, DateOf(found->second.url));
-        Place(*end.queue, now);
-      }
+    Lease* const lease = end.queue->FindLease(end.url);
+    if (lease != nullptr && lease->live && lease->id == end.lease) {
+      lease->live = false;
+      --end.queue->live_leases;
+      --end.queue->crawl->leased;
+      --live_leases_;
+      LeaseTable& leases = *end.queue->leases;
+      leases.freed_due = std::min(leases.freed_due, DateOf(lease->url));
+      Place(*end.queue, now);
     }
     DropLeaseEnd();
   }
@@ -255,15 +252,14 @@ void Agenda::AddLease(Queue& queue, const Fingerprint& url, const Lease& lease) 
 }
 
 void Agenda::EndLease(Queue& queue, const Fingerprint& url) {
-  if (queue.leases == nullptr) return;
-  const auto found = queue.leases->find(url);
-  if (found == queue.leases->end()) return;
-  if (found->second.live) {
+  const Lease* const lease = queue.FindLease(url);
+  if (lease == nullptr) return;
+  if (lease->live) {
     --queue.live_leases;
     --queue.crawl->leased;
     --live_leases_;
   }
-  queue.leases->erase(found);
+  queue.leases->erase(url);
   if (queue.leases->empty()) queue.leases.reset();
 }
 
@@ -277,10 +273,8 @@ void Agenda::DropLeaseEnd() {
 
 void Agenda::CompactLeaseEnds() {
   const auto is_over = [](const LeaseEnd& end) {
-    if (!end.queue->dead && end.queue->leases != nullptr) {
-      const auto found = end.queue->leases->find(end.url);
-      if (found != end.queue->leases->end() && found->second.id == end.lease) return false;
-    }
+    const Lease* const lease = end.queue->FindLease(end.url);
+    if (lease != nullptr && lease->id == end.lease) return false;
     --end.queue->references;
     FreeIfUnused(end.queue);
     return true;

@@ -260,9 +260,7 @@ absl::StatusOr<int64_t> Core::FirstDate(const Queue& queue, UrlClass cls,
     if (!damage.ok()) return damage;
     const std::lock_guard<std::mutex> lock(agenda_mutex_);
     for (const auto& [record, url] : found) {
-      if (queue.leases == nullptr) return DateOf(record);
-      const auto lease = queue.leases->find(url);
-      if (lease == queue.leases->end() || !lease->second.live) return DateOf(record);
+      if (!queue.IsLeased(url)) return DateOf(record);
     }
     if (found.size() < kAtOnce) return kNever;
   }

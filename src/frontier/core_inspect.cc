@@ -123,12 +123,8 @@ absl::Status Core::GetUrl(std::string_view crawl, std::string_view key, std::str
     value = **std::move(entry);
     const std::lock_guard<std::mutex> lock(agenda_mutex_);
     agenda_.Advance(NowMillis());
-    const Lease* lease = nullptr;
-    if (queue->leases != nullptr) {
-      const auto found = queue->leases->find(fingerprint);
-      if (found != queue->leases->end() && found->second.live) lease = &found->second;
-    }
-    known = Describe(**record, lease);
+    const Lease* const lease = queue->FindLease(fingerprint);
+    known = Describe(**record, lease != nullptr && lease->live ? lease : nullptr);
   }
   int64_t created = 0;
   if (!DecodeEntry(value, created, known.metadata)) return Damaged("an entry cannot be read");

@@ -103,20 +103,13 @@ void GetCall::Begin(Serving& serving) {
 
 bool GetCall::IsLeased(const Queue& queue, const Fingerprint& url) const {
   const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
-  if (queue.leases == nullptr) return false;
-  const auto lease = queue.leases->find(url);
-  return lease != queue.leases->end() && lease->second.live;
+  return queue.IsLeased(url);
 }
 
 // Takes leased URLs out of those found from `first` on.
 void GetCall::DropLeased(Serving& serving, size_t first) {
   const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
-  const LeaseTable* const leases = serving.queue->leases.get();
-  if (leases == nullptr) return;
-  const auto is_leased = [&](const Found& found) {
-    const auto lease = leases->find(found.url);
-    return lease != leases->end() && lease->second.live;
-  };
+  const auto is_leased = [&](const Found& found) { return serving.queue->IsLeased(found.url); };
   serving.found.erase(std::remove_if(serving.found.begin() + static_cast<ptrdiff_t>(first),
                                      serving.found.end(), is_leased),
                       serving.found.end());

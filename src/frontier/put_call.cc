@@ -100,10 +100,9 @@ void PutCall::FindLeases() {
   const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
   core_.agenda_.Advance(now_);
   for (Item& item : items_) {
-    if (item.queue == nullptr || item.queue->leases == nullptr) continue;
-    const auto found = item.queue->leases->find(item.url);
-    if (found == item.queue->leases->end()) continue;
-    item.state = {found->second.url, found->second.live ? found->second.id : 0, true};
+    if (item.queue == nullptr) continue;
+    const Lease* const lease = item.queue->FindLease(item.url);
+    if (lease != nullptr) item.state = {lease->url, lease->live ? lease->id : 0, true};
   }
 }
 

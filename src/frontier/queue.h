@@ -107,6 +107,16 @@ struct Queue : ReadyNode, Waiter {
   bool journaled = false;  // A: its record in the store may be older than the journal
 
   QueueId Id() const { return {crawl->id, id}; }
+  // Live or ended by time; null: none, as of a dead queue.
+  Lease* FindLease(const Fingerprint& url) const {
+    if (leases == nullptr) return nullptr;
+    const auto found = leases->find(url);
+    return found == leases->end() ? nullptr : &found->second;
+  }
+  bool IsLeased(const Fingerprint& url) const {
+    const Lease* const lease = FindLease(url);
+    return lease != nullptr && lease->live;
+  }
   int64_t freed_due() const { return leases == nullptr ? kNever : leases->freed_due; }
 };
 

@@ -154,13 +154,14 @@ class Putter {
     std::string chunk;
     uint64_t line = 0;
     while (true) {
-      if (absl::Status status = source->Next(chunk, 64 << 10); !status.ok()) {
+      if (absl::Status status = source->Next(chunk, 64 << 10, ChunkReader::Fill::kWhatCame);
+          !status.ok()) {
         progress.Clear();
         return client_.Fail(absl::StrCat(file, ": ", status.message()));
       }
       if (chunk.empty()) return kDone;
       progress.Update(source->position(), absl::StrCat(Total().ok, " OK"));
-      if (!PutChunk(file, chunk, line, progress)) {
+      if (!PutChunk(file, chunk, line, progress) || (source->WouldWait() && !SendBatch())) {
         return kCouldNotBeDone;  // End() tells what broke
       }
     }

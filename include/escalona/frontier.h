@@ -256,6 +256,7 @@ class Frontier {
   // per queue; until `visit` returns false.
   virtual absl::Status ListUrls(const UrlFilter& filter,
                                 absl::FunctionRef<bool(const KnownUrl&)> visit) const = 0;
+  // InvalidArgument as of GetUrl(); a URL that is not known has that as its reason.
   virtual absl::StatusOr<Explanation> Explain(std::string_view crawl, std::string_view key,
                                               std::string_view url) const = 0;
   // Bytes on disk, about; 0 in memory.

@@ -2,6 +2,7 @@
 #include "cli/chunk_reader.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -175,27 +176,35 @@ absl::StatusOr<size_t> ChunkReader::Read(char* buffer, size_t size) {
   return inflate_ == nullptr ? ReadFile(buffer, size) : Inflate(buffer, size);
 }
 
-absl::Status ChunkReader::Next(std::string& chunk, size_t size) {
+bool ChunkReader::WouldWait() const {
+  if (inflate_ != nullptr && inflate_->avail_in > 0) return false;
+  pollfd source = {fd_, POLLIN, 0};
+  return poll(&source, 1, 0) == 0;
+}
+
+absl::Status ChunkReader::Next(std::string& chunk, size_t size, Fill fill) {
   size_t used = rest_.size();
+  size_t lines = 0;  // bytes of whole ones
   chunk.resize(std::max(size, 2 * used));
   rest_.copy(chunk.data(), used);
   rest_.clear();
   while (true) {
     absl::StatusOr<size_t> got = Read(chunk.data() + used, chunk.size() - used);
     if (!got.ok()) return got.status();
-    used += *got;
     if (*got == 0) {
       chunk.resize(used);
       return absl::OkStatus();
     }
-    if (used < chunk.size()) continue;
-    const size_t line_end = std::string_view(chunk).rfind('\n');
-    if (line_end == std::string_view::npos) {
+    const size_t line_end = std::string_view(chunk).substr(used, *got).rfind('\n');
+    if (line_end != std::string_view::npos) lines = used + line_end + 1;
+    used += *got;
+    if (used < chunk.size() && (fill == Fill::kWhole || lines == 0)) continue;
+    if (lines == 0) {
       chunk.resize(2 * chunk.size());
       continue;
     }
-    rest_.assign(chunk, line_end + 1);
-    chunk.resize(line_end + 1);
+    rest_.assign(chunk, lines, used - lines);
+    chunk.resize(lines);
     return absl::OkStatus();
   }
 }

@@ -27,9 +27,15 @@ class ChunkReader {
   ChunkReader& operator=(ChunkReader&&) = delete;
   ~ChunkReader();
 
+  // What a chunk waits for, where a pipe gives little at a time: to be full, or for one line.
+  enum class Fill : uint8_t { kWhole, kWhatCame };
+
   // Replaces `chunk` by the next lines, with their ends, about `size` bytes of them; a line that is
   // longer comes whole. The last line may have no end. Empty at the end of the file.
-  absl::Status Next(std::string& chunk, size_t size = size_t{1} << 20);
+  absl::Status Next(std::string& chunk, size_t size = size_t{1} << 20, Fill fill = Fill::kWhole);
+
+  // Whether a pipe has nothing to read at this moment.
+  [[nodiscard]] bool WouldWait() const;
 
   // Some bytes, wherever lines end; 0 at the end of the file. A file is read by this or by Next().
   absl::StatusOr<size_t> Read(char* buffer, size_t size);

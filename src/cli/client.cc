@@ -87,6 +87,21 @@ void AddCrawl(CLI::App* command, std::string& crawl) {
   command->add_option("-c,--crawl", crawl, "The crawl; DEFAULT if unset");
 }
 
+void AddKey(CLI::App* command, std::string& key) {
+  command->add_option("KEY", key, "The queue")
+      ->required()
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.empty() ? "it is empty; name a queue, such as example.org" : "";
+          },
+          ""));
+}
+
+bool PrintLine(std::string_view line) {
+  return std::fwrite(line.data(), 1, line.size(), stdout) == line.size() &&
+         std::putchar('\n') != EOF;
+}
+
 std::string JsonOf(const google::protobuf::Message& message) {
   std::string json;
   (void)google::protobuf::util::MessageToJsonString(message, &json);

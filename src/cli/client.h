@@ -58,6 +58,13 @@ void OnCommand(CLI::App* command, const std::shared_ptr<ClientFlags>& flags, int
 // The option of the crawl.
 void AddCrawl(CLI::App* command, std::string& crawl);
 
+// The argument that names the queue a command is about. An empty one is refused: servers take it
+// for a queue that is not there, and say nothing.
+void AddKey(CLI::App* command, std::string& key);
+
+// A line on standard output; false if that cannot be written, which the program tells at its end.
+bool PrintLine(std::string_view line);
+
 // One line of JSON, as the reference service writes and reads it.
 std::string JsonOf(const google::protobuf::Message& message);
 

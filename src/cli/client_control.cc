@@ -1,5 +1,4 @@
 // `escalona client delay|block|limit|active|log-level`: tells a server how to behave.
-#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -7,6 +6,7 @@
 #include "absl/time/time.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "cli/units.h"
 
 namespace escalona::cli {
@@ -24,15 +24,12 @@ int Done(Client& server, const grpc::Status& status) {
 }
 
 int SetDelay(Client& server, const ControlOptions& options) {
-  const absl::StatusOr<double> delay = ParseDuration(options.time);
+  const absl::StatusOr<uint32_t> delay = ParseWholeSeconds(options.time);
   if (!delay.ok()) return server.Fail("the delay " + std::string(delay.status().message()));
-  if (*delay != std::floor(*delay) || *delay > 4e9) {
-    return server.Fail("the delay must be whole seconds, as the API has it");
-  }
   urlfrontier::QueueDelayParams params;
   params.set_key(options.key);
   params.set_crawlid(options.crawl);
-  params.set_delay_requestable(static_cast<uint32_t>(*delay));
+  params.set_delay_requestable(*delay);
   grpc::ClientContext context;
   urlfrontier::Empty empty;
   return Done(server, server.frontier().SetDelay(&context, params, &empty));
@@ -74,7 +71,7 @@ int Block(Client& server, const ControlOptions& options) {
 void AddBlock(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* block = client.add_subcommand("block", "Serve nothing of a queue for some time");
   auto options = std::make_shared<ControlOptions>();
-  block->add_option("KEY", options->key, "The queue")->required();
+  AddKey(block, options->key);
   CLI::Option* time = block->add_option("TIME", options->time, "Such as 1h; 0 unblocks");
   CLI::Option* until = block->add_option("--until", options->until, "Such as 2027-01-31T12:00:00Z");
   time->excludes(until);
@@ -92,8 +89,8 @@ void AddLimit(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& 
       client.add_subcommand("limit", "Stop serving a queue when it has so many completed URLs");
   auto options = std::make_shared<ControlOptions>();
   auto count = std::make_shared<uint32_t>(0);
-  limit->add_option("KEY", options->key, "The queue")->required();
-  limit->add_option("COUNT", *count, "0: no limit")->required();
+  AddKey(limit, options->key);
+  limit->add_option("COUNT", *count, "0: no limit")->required()->check(Fits(*count));
   AddCrawl(limit, options->crawl);
   OnCommand(limit, flags, status, [options, count](Client& server) {
     urlfrontier::CrawlLimitParams params;
@@ -111,7 +108,7 @@ int ShowActive(Client& server) {
   urlfrontier::Boolean reply;
   const grpc::Status done = server.frontier().GetActive(&context, {}, &reply);
   if (!done.ok()) return server.Fail(done);
-  std::printf("%s\n", reply.state() ? "true" : "false");
+  PrintLine(reply.state() ? "true" : "false");
   return kDone;
 }
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -42,8 +43,8 @@ std::string Calendar(double seconds) {
 }
 
 void Print(const ExplainReply& reply) {
-  std::printf("queue   %s\n", reply.key().c_str());
-  for (const int reason : reply.reasons()) std::printf("reason  %s\n", Words(reason));
+  PrintLine("queue   " + reply.key());
+  for (const int reason : reply.reasons()) PrintLine(absl::StrCat("reason  ", Words(reason)));
   const bool now = reply.reasons_size() == 1 && reply.reasons(0) == ExplainReply::SERVABLE;
   if (!now && reply.has_when()) {
     std::printf("when    %s at the earliest, in %.3f s\n", Calendar(reply.when()).c_str(),
@@ -79,7 +80,7 @@ void AddExplain(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int
     const grpc::Status done = server.admin().Explain(&context, request, &reply);
     if (!done.ok()) return server.Fail(done);
     if (*json) {
-      std::printf("%s\n", JsonOf(reply).c_str());
+      PrintLine(JsonOf(reply));
     } else {
       Print(reply);
     }
@@ -120,7 +121,7 @@ void AddAddress(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int
   auto key = std::make_shared<std::string>();
   auto ip = std::make_shared<std::string>();
   auto crawl = std::make_shared<std::string>();
-  address->add_option("KEY", *key, "The queue")->required();
+  AddKey(address, *key);
   address->add_option("IP", *ip, "Its address")->required();
   AddCrawl(address, *crawl);
   OnCommand(address, flags, status, [=](Client& server) -> int {

@@ -1,6 +1,7 @@
 // `escalona client put` and `load`: files of URLs into a server.
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -154,13 +155,14 @@ class Putter {
     std::string chunk;
     uint64_t line = 0;
     while (true) {
-      if (absl::Status status = source->Next(chunk, 64 << 10); !status.ok()) {
+      if (absl::Status status = source->Next(chunk, 64 << 10, ChunkReader::Fill::kWhatCame);
+          !status.ok()) {
         progress.Clear();
         return client_.Fail(absl::StrCat(file, ": ", status.message()));
       }
       if (chunk.empty()) return kDone;
       progress.Update(source->position(), absl::StrCat(Total().ok, " OK"));
-      if (!PutChunk(file, chunk, line, progress)) {
+      if (!PutChunk(file, chunk, line, progress) || (source->WouldWait() && !SendBatch())) {
         return kCouldNotBeDone;  // End() tells what broke
       }
     }
@@ -256,10 +258,11 @@ void AddPutCommand(CLI::App& client, const char* name, const char* help,
       "is standard input");
   AddCrawl(put, options->crawl);
   put->add_option("-w,--in-flight", options->in_flight, "URLs sent and not yet acknowledged")
-      ->check(Between(1))
+      ->check(Between(1, std::numeric_limits<uint32_t>::max()))
       ->capture_default_str();
   put->add_option("-b,--batch", options->batch,
-                  "Send discovered URLs so many at a time: much faster, needs release 2.6");
+                  "Send discovered URLs so many at a time: much faster, needs release 2.6")
+      ->check(Fits(options->batch));
   put->add_flag("--strict", options->strict, "Exit with 1 when a line was bad");
   put->footer(
       "The last line counts URLs: OK stored, SKIPPED not taken (known already, mostly), "

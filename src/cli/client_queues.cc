@@ -4,6 +4,7 @@
 
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/number_option.h"
 
 namespace escalona::cli {
 namespace {
@@ -34,10 +35,10 @@ void AddStats(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& 
     const grpc::Status done = server.frontier().GetStats(&context, params, &reply);
     if (!done.ok()) return server.Fail(done);
     if (names->json) {
-      std::printf("%s\n", JsonOf(reply).c_str());
+      PrintLine(JsonOf(reply));
       return kDone;
     }
-    std::printf("%-14s %s\n", "crawl", reply.crawlid().c_str());
+    PrintLine("crawl          " + reply.crawlid());
     Print("scheduled", reply.size());
     Print("leased", reply.inprocess());
     for (const char* name : {"completed", "active_queues"}) {
@@ -56,8 +57,12 @@ void AddList(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& s
   auto size = std::make_shared<uint32_t>(100);
   auto all = std::make_shared<bool>(false);
   AddCrawl(queues, *crawl);
-  queues->add_option("-s,--start", *start, "Skip so many")->capture_default_str();
-  queues->add_option("-n,--size", *size, "At most so many")->capture_default_str();
+  queues->add_option("-s,--start", *start, "Skip so many")
+      ->check(Fits(*start))
+      ->capture_default_str();
+  queues->add_option("-n,--size", *size, "At most so many")
+      ->check(Fits(*size))
+      ->capture_default_str();
   queues->add_flag("-a,--all", *all, "Also blocked ones and those without a scheduled URL");
   OnCommand(queues, flags, status, [=](Client& server) -> int {
     urlfrontier::Pagination params;
@@ -69,14 +74,14 @@ void AddList(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& s
     urlfrontier::QueueList reply;
     const grpc::Status done = server.frontier().ListQueues(&context, params, &reply);
     if (!done.ok()) return server.Fail(done);
-    for (const std::string& key : reply.values()) std::printf("%s\n", key.c_str());
+    for (const std::string& key : reply.values()) PrintLine(key);
     return kDone;
   });
 }
 
 int PrintList(Client& server, const grpc::Status& done, const urlfrontier::StringList& list) {
   if (!done.ok()) return server.Fail(done);
-  for (const std::string& value : list.values()) std::printf("%s\n", value.c_str());
+  for (const std::string& value : list.values()) PrintLine(value);
   return kDone;
 }
 
@@ -104,7 +109,7 @@ void AddDelete(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int&
   auto names = std::make_shared<QueueNames>();
   CLI::App* queue =
       client.add_subcommand("delete-queue", "Forget a queue; prints how many URLs it had");
-  queue->add_option("KEY", names->key, "The queue")->required();
+  AddKey(queue, names->key);
   AddCrawl(queue, names->crawl);
   OnCommand(queue, flags, status, [names](Client& server) {
     urlfrontier::QueueWithinCrawlParams params;

@@ -1,12 +1,11 @@
 // `escalona client get|urls|status|count|purge`: about URLs.
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <string>
 
 #include "absl/time/time.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "cli/units.h"
 
 namespace escalona::cli {
@@ -22,14 +21,27 @@ struct GetOptions {
   bool tokens = false;
 };
 
+// Prints a line for each message that comes, until standard output cannot be written.
+template <class Message, class LineOf>
+int PrintAll(Client& client, grpc::ClientContext& context, grpc::ClientReader<Message>& reader,
+             LineOf line_of) {
+  Message message;
+  bool printed = true;
+  while (printed && reader.Read(&message)) printed = PrintLine(line_of(message));
+  if (!printed) context.TryCancel();
+  const grpc::Status status = reader.Finish();
+  return status.ok() || !printed ? static_cast<int>(kDone) : client.Fail(status);
+}
+
 int Get(Client& client, const GetOptions& options, bool crawl_given) {
-  const absl::StatusOr<double> lease = ParseDuration(options.lease);
+  const absl::StatusOr<uint32_t> lease = ParseWholeSeconds(options.lease);
   if (!lease.ok()) return client.Fail("--lease " + std::string(lease.status().message()));
+  if (*lease == 0) return client.Fail("--lease must be 1s or more: servers take 0 for 30 s");
   urlfrontier::GetParams params;
   params.set_key(options.key);
   params.set_max_urls_per_queue(options.urls);
   params.set_max_queues(options.queues);
-  params.set_delay_requestable(static_cast<uint32_t>(std::clamp(std::ceil(*lease), 1.0, 4e9)));
+  params.set_delay_requestable(*lease);
   if (crawl_given || !options.key.empty()) {
     params.set_crawlid(options.crawl);
   } else {
@@ -38,12 +50,9 @@ int Get(Client& client, const GetOptions& options, bool crawl_given) {
   grpc::ClientContext context;
   if (options.tokens) context.AddMetadata("escalona-lease", "1");
   const auto reader = client.frontier().GetURLs(&context, params);
-  urlfrontier::URLInfo info;
-  while (reader->Read(&info)) {
-    std::printf("%s\n", options.json ? JsonOf(info).c_str() : info.url().c_str());
-  }
-  const grpc::Status status = reader->Finish();
-  return status.ok() ? kDone : client.Fail(status);
+  return PrintAll(client, context, *reader, [&](const urlfrontier::URLInfo& info) {
+    return options.json ? JsonOf(info) : info.url();
+  });
 }
 
 void AddGet(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
@@ -53,10 +62,13 @@ void AddGet(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& st
       get->add_option("-c,--crawl", options->crawl, "Only of this crawl; of any if unset");
   get->add_option("-k,--key", options->key, "Only of this queue (of DEFAULT, without --crawl)");
   get->add_option("-n,--urls", options->urls, "URLs of a queue; 0: no limit")
+      ->check(Fits(options->urls))
       ->capture_default_str();
-  get->add_option("-q,--queues", options->queues, "Queues; 0: no limit")->capture_default_str();
+  get->add_option("-q,--queues", options->queues, "Queues; 0: no limit")
+      ->check(Fits(options->queues))
+      ->capture_default_str();
   get->add_option("-l,--lease", options->lease,
-                  "How long nobody else gets them, in whole seconds at least 1")
+                  "How long nobody else gets them: whole seconds, 1 at least")
       ->capture_default_str();
   get->add_flag("--json", options->json, "With key, crawl and metadata");
   get->add_flag("--tokens", options->tokens,
@@ -99,24 +111,22 @@ int List(Client& client, const ListOptions& options) {
   if (options.ignore_case) params.set_ignorecase(true);
   grpc::ClientContext context;
   const auto reader = client.frontier().ListURLs(&context, params);
-  urlfrontier::URLItem item;
-  while (reader->Read(&item)) {
-    const urlfrontier::KnownURLItem& known = item.known();
-    std::printf("%s\n",
-                options.json
-                    ? JsonOf(item).c_str()
-                    : (known.info().url() + ";" + When(known.refetchable_from_date())).c_str());
-  }
-  const grpc::Status status = reader->Finish();
-  return status.ok() ? kDone : client.Fail(status);
+  return PrintAll(client, context, *reader, [&](const urlfrontier::URLItem& item) {
+    if (options.json) return JsonOf(item);
+    return item.known().info().url() + ";" + When(item.known().refetchable_from_date());
+  });
 }
 
 void AddUrls(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   CLI::App* urls = client.add_subcommand("urls", "List URLs: URL;DATE, in whole seconds");
   auto options = std::make_shared<ListOptions>();
   AddFilter(urls, *options);
-  urls->add_option("-s,--start", options->start, "Skip so many")->capture_default_str();
-  urls->add_option("-n,--size", options->size, "At most so many")->capture_default_str();
+  urls->add_option("-s,--start", options->start, "Skip so many")
+      ->check(Fits(options->start))
+      ->capture_default_str();
+  urls->add_option("-n,--size", options->size, "At most so many")
+      ->check(Fits(options->size))
+      ->capture_default_str();
   urls->add_flag("--json", options->json, "URLItems");
   OnCommand(urls, flags, status, [options](Client& server) { return List(server, *options); });
 }
@@ -153,14 +163,15 @@ int Status(Client& client, const std::string& url, const ListOptions& options) {
   const grpc::Status status = client.frontier().GetURLStatus(&context, request, &item);
   if (!status.ok()) return client.Fail(status);
   if (options.json) {
-    std::printf("%s\n", JsonOf(item).c_str());
+    PrintLine(JsonOf(item));
     return kDone;
   }
   const urlfrontier::URLInfo& info = item.known().info();
-  std::printf("url      %s\nkey      %s\ncrawl    %s\ndue      %s\ncreated  %s\n",
-              info.url().c_str(), info.key().c_str(), info.crawlid().c_str(),
-              When(item.known().refetchable_from_date()).c_str(),
-              item.creation_date() == 0 ? "not told" : When(item.creation_date()).c_str());
+  PrintLine("url      " + info.url());
+  PrintLine("key      " + info.key());
+  PrintLine("crawl    " + info.crawlid());
+  PrintLine("due      " + When(item.known().refetchable_from_date()));
+  PrintLine("created  " + (item.creation_date() == 0 ? "not told" : When(item.creation_date())));
   return kDone;
 }
 
@@ -181,7 +192,9 @@ void AddPurge(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& 
   auto days = std::make_shared<uint32_t>(0);
   auto key = std::make_shared<std::string>();
   auto crawl = std::make_shared<std::string>();
-  purge->add_option("-d,--days", *days, "Days ago; 0: everything created before now")->required();
+  purge->add_option("-d,--days", *days, "Days ago; 0: everything created before this second")
+      ->required()
+      ->check(Fits(*days));
   AddCrawl(purge, *crawl);
   purge->add_option("-k,--key", *key, "Only of this queue");
   OnCommand(purge, flags, status, [days, key, crawl](Client& server) {

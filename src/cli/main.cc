@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.h"
@@ -44,36 +45,73 @@ void RewriteHelp(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
-// True, and said so, if a word at the start should name a command, or a command's command, and does
-// not.
+void ReportUnknownCommand(const std::string& path, const std::string& word,
+                          const std::vector<std::string>& names) {
+  const std::string nearest = Nearest(word, names);
+  const std::string hint =
+      nearest.empty() ? "`" + path + " --help` lists them" : "did you mean '" + nearest + "'?";
+  std::fprintf(stderr, "%s: '%s' is not a command; %s\n", path.c_str(), word.c_str(), hint.c_str());
+}
+
+// How many words an option takes, itself included; 0 if `at` does not have it.
+size_t WordsOfOption(const CLI::App& at, const std::string& word) {
+  const size_t equals = word.find('=');
+  const CLI::Option* option = at.get_option_no_throw(word.substr(0, equals));
+  if (option == nullptr) return 0;
+  return equals != std::string::npos ? 1
+                                     : 1 + static_cast<size_t>(option->get_items_expected_min());
+}
+
+// True, and said so, if a word should name a command, or a command's command, and does not.
 bool RefusesUnknownCommand(const CLI::App& app, const std::vector<std::string>& words) {
   std::string path = "escalona";
   const CLI::App* at = &app;
-  for (const std::string& word : words) {
+  for (size_t i = 0; i < words.size();) {
+    const std::string& word = words[i];
     std::vector<std::string> names = CommandNames(*at);
-    if (names.empty() || word.empty() || word.front() == '-') return false;
+    if (names.empty() || word.empty()) return false;
+    if (word.front() == '-') {
+      const size_t taken = WordsOfOption(*at, word);
+      if (taken == 0) return false;  // CLI11 names it
+      i += taken;
+      continue;
+    }
     if (std::find(names.begin(), names.end(), word) == names.end()) {
       if (at == &app) names.emplace_back("help");
-      const std::string nearest = Nearest(word, names);
-      const std::string hint =
-          nearest.empty() ? "`" + path + " --help` lists them" : "did you mean '" + nearest + "'?";
-      std::fprintf(stderr, "%s: '%s' is not a command; %s\n", path.c_str(), word.c_str(),
-                   hint.c_str());
+      ReportUnknownCommand(path, word, names);
       return true;
     }
     at = at->get_subcommand(word);
     path += " " + word;
+    ++i;
   }
   return false;
 }
 
-int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
+// With the words that lead to it.
+std::string ChosenCommand(const CLI::App& app) {
   std::string name = "escalona";
   for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
     at = at->get_subcommands().front();
     name += " " + at->get_name();
   }
+  return name;
+}
+
+int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string name = ChosenCommand(app);
   std::fprintf(stderr, "%s: %s; see `%s --help`\n", name.c_str(), error.what(), name.c_str());
+  return kCouldNotBeDone;
+}
+
+// The exit status, of any command: what it printed may have waited in a buffer, and a disk that is
+// full shows here at the latest.
+int AfterOutput(const CLI::App& app, int status) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  const std::string reason = errno == 0 ? "" : ": " + std::generic_category().message(errno);
+  std::fprintf(stderr, "%s: standard output: cannot be written%s; choose another place for it\n",
+               ChosenCommand(app).c_str(), reason.c_str());
   return kCouldNotBeDone;
 }
 
@@ -103,14 +141,11 @@ int Main(int argc, char** argv) {
     app.parse(words);
   } catch (const CLI::Success& shown) {
     app.exit(shown);
-    if (std::cout.flush()) return kDone;
-    std::fputs("escalona: standard output cannot be written; choose another place for it\n",
-               stderr);
-    return kCouldNotBeDone;
+    return AfterOutput(app, kDone);
   } catch (const CLI::ParseError& error) {
     return ReportUsageError(app, error);
   }
-  return status;
+  return AfterOutput(app, status);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "cli/number_option.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +22,28 @@ std::string Written(double number) {
   return absl::StrCat(number);
 }
 
+// True for a whole number that a `Value` cannot hold: CLI11 would take the nearest that it can.
+template <class Value>
+bool Overflows(std::string_view text) {
+  if constexpr (std::is_integral_v<Value>) {
+    if (text.starts_with('+')) text.remove_prefix(1);
+    Value number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc::result_out_of_range && end == text.data() + text.size();
+  }
+  return false;
+}
+
+std::string OutOfRange(const std::string& text, std::string_view range) {
+  return absl::StrCat(url_internal::Quoted(text), " is out of range; it must be ",
+                      std::string(range));
+}
+
+template <class Value>
+std::string RangeOf() {
+  return absl::StrCat(std::numeric_limits<Value>::min(), " to ", std::numeric_limits<Value>::max());
+}
+
 template <class Value>
 CLI::Validator NumberOfType(const char* what, const CLI::Option& option) {
   const std::string usual = option.get_default_str();
@@ -28,6 +53,7 @@ CLI::Validator NumberOfType(const char* what, const CLI::Option& option) {
             Value number{};
             // CLI11 would take -1 for the greatest number there is.
             const bool wraps = std::is_unsigned_v<Value> && text.find('-') != std::string::npos;
+            if (Overflows<Value>(text)) return OutOfRange(text, RangeOf<Value>());
             return !wraps && CLI::detail::lexical_cast(text, number)
                        ? std::string()
                        : url_internal::Quoted(text) + right;
@@ -58,9 +84,7 @@ CLI::Validator Between(double least, double most) {
             double number = 0;
             const bool inside =
                 CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
-            return inside ? std::string()
-                          : absl::StrCat(url_internal::Quoted(text),
-                                         " is out of range; it must be ", range);
+            return inside ? std::string() : OutOfRange(text, range);
           },
           range};
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/address.h"
+#include "cli/number_option.h"
 #include "cli/suggest.h"
 #include "cli/units.h"
 
@@ -17,6 +18,8 @@ absl::Status Wrong(std::string_view flag, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat(std::string(flag), " ", status.message()));
 }
 
+constexpr uint16_t kReferencePort = 7071;
+
 // Settings of the reference server. Those that are not obeyed tune what works otherwise here.
 constexpr std::string_view kObeyed[] = {"rocksdb.path", "implementation"};
 constexpr std::string_view kWithoutMeaning[] = {"server.enable_reflection",
@@ -26,12 +29,54 @@ constexpr std::string_view kWithoutMeaning[] = {"server.enable_reflection",
                                                 "putDiscovered.max.inflight",
                                                 "rocksdb.stats",
                                                 "rocksdb.recovery.check",
+                                                "rocksdb.wal.disable",
                                                 "rocksdb.bloom.filters",
                                                 "rocksdb.bloom.filters.bits_per_key",
                                                 "rocksdb.memtable_memory_budget",
                                                 "rocksdb.max_bytes_for_level_base",
                                                 "rocksdb.max_background_jobs",
-                                                "rocksdb.max_subcompactions"};
+                                                "rocksdb.max_subcompactions",
+                                                "forward.deadline.seconds",
+                                                "forward.ready.timeout.ms"};
+
+// Those that ask for what is not done here: ignored, they would surprise.
+struct RefusedSetting {
+  std::string_view key;
+  std::string_view why;
+};
+constexpr RefusedSetting kRefused[] = {
+    {"rocksdb.purge",
+     "nothing is removed at a start; remove the folder, or use `escalona client delete-crawl`"},
+    {"nodes", "there is no cluster, one server has everything; --node HOST:PORT sets its name"}};
+
+// The reference server purges at the mere word, whatever follows; nobody who writes false wants it.
+bool AsksForNothing(std::string_view key, std::string_view value) {
+  return key == "rocksdb.purge" && value == "false";
+}
+
+absl::Status RefusalOf(std::string_view key) {
+  for (const RefusedSetting& setting : kRefused) {
+    if (setting.key != key) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(key), " is not supported: ", std::string(setting.why)));
+  }
+  return absl::OkStatus();
+}
+
+bool HasNoMeaning(std::string_view key) {
+  return std::find(std::begin(kWithoutMeaning), std::end(kWithoutMeaning), key) !=
+         std::end(kWithoutMeaning);
+}
+
+absl::Status ApplyImplementation(const std::string& value, FrontierFlags& flags) {
+  if (value.find("Sharded") != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "implementation=", value,
+        " is not supported: there is no cluster; name RocksDBService or MemoryFrontierService"));
+  }
+  flags.store = value.find("Memory") != std::string::npos ? "memory" : "rocksdb";
+  return absl::OkStatus();
+}
 
 absl::Status UnknownSetting(std::string_view key) {
   std::vector<std::string> known(std::begin(kObeyed), std::end(kObeyed));
@@ -50,15 +95,15 @@ absl::Status ApplySetting(std::string_view setting, FrontierFlags& flags, std::s
   if (key == "rocksdb.path") {
     if (value.empty()) return absl::InvalidArgumentError("rocksdb.path= needs a folder");
     data = value;
-  } else if (key == "implementation") {
-    flags.store = value.find("Memory") != std::string::npos ? "memory" : "rocksdb";
-  } else if (std::find(std::begin(kWithoutMeaning), std::end(kWithoutMeaning), key) !=
-             std::end(kWithoutMeaning)) {
-    spdlog::warn("{} has no meaning here and is ignored", std::string(setting));
-  } else {
-    return UnknownSetting(key);
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  if (key == "implementation") return ApplyImplementation(value, flags);
+  if (HasNoMeaning(key) || AsksForNothing(key, value)) {
+    spdlog::warn("{} has no meaning here and is ignored", std::string(setting));
+    return absl::OkStatus();
+  }
+  if (absl::Status refusal = RefusalOf(key); !refusal.ok()) return refusal;
+  return UnknownSetting(key);
 }
 
 template <class Value>
@@ -93,8 +138,9 @@ auto ValueOf(const Words& words, const std::string& name) {
 }  // namespace
 
 void AddFrontierFlags(CLI::App& serve, FrontierFlags& flags) {
-  serve.add_option("--grpc", flags.grpc, "HOST:PORT for gRPC; port 0 is any that is free")
-      ->capture_default_str();
+  CLI::Option* const grpc =
+      serve.add_option("--grpc", flags.grpc, "HOST:PORT for gRPC; port 0 is any that is free")
+          ->default_str(kGrpcListener.usual);
   serve.add_option("--node", flags.node,
                    "HOST:PORT that ListNodes tells; the gRPC address if unset");
   serve.add_option("--store", flags.store, "Where URLs live: rocksdb (in the folder) or memory")
@@ -117,23 +163,34 @@ void AddFrontierFlags(CLI::App& serve, FrontierFlags& flags) {
   serve.add_option("--politeness", flags.politeness, "What a delay is kept for")
       ->check(CLI::IsMember(Names(kGroups)))
       ->capture_default_str();
-  serve.add_option("--max-in-process", flags.max_in_process,
-                   "URLs of a queue that may be leased at a time; 0: any number");
+  serve
+      .add_option("--max-in-process", flags.max_in_process,
+                  "URLs of a queue that may be leased at a time; 0: any number")
+      ->check(Fits(flags.max_in_process));
   serve.add_option("--max-urls-per-queue", flags.max_urls_per_queue,
                    "More are skipped; 0: any number");
   serve.add_option("--max-urls-per-crawl", flags.max_urls_per_crawl,
                    "More are skipped; 0: any number");
-  serve.add_option("-p,--port", flags.port, "Short for --grpc 0.0.0.0:PORT");
-  serve.add_option("-s,--prometheus-server", flags.prometheus_port,
-                   "Short for --http 0.0.0.0:PORT");
+  serve.add_option("-p,--port", flags.port, "Short for --grpc 0.0.0.0:PORT")
+      ->check(Fits(uint16_t{}))
+      ->excludes(grpc);
+  serve
+      .add_option("-s,--prometheus-server", flags.prometheus_port,
+                  "Short for --http 0.0.0.0:PORT, and for --grpc 0.0.0.0:7071 unless -p or --grpc "
+                  "is given")
+      ->check(Fits(uint16_t{}))
+      ->excludes(serve.get_option("--http"));
   serve.add_option("KEY=VALUE", flags.settings,
-                   "Settings of the reference server: rocksdb.path, implementation; its others are "
-                   "accepted and have no meaning");
+                   "Settings of the reference server: rocksdb.path, implementation; those that "
+                   "tune it are accepted and have no meaning");
 }
 
 absl::Status ApplySettings(FrontierFlags& flags, std::string& data, std::string& http) {
-  if (flags.port != 0) flags.grpc = absl::StrCat("0.0.0.0:", flags.port);
-  if (flags.prometheus_port != 0) http = absl::StrCat("0.0.0.0:", flags.prometheus_port);
+  // Whoever uses the reference server's flags gets its gRPC port as well: on every interface.
+  if (flags.port || (flags.prometheus_port && !flags.grpc)) {
+    flags.grpc = absl::StrCat("0.0.0.0:", flags.port.value_or(kReferencePort));
+  }
+  if (flags.prometheus_port) http = absl::StrCat("0.0.0.0:", *flags.prometheus_port);
   for (const std::string& setting : flags.settings) {
     if (absl::Status status = ApplySetting(setting, flags, data); !status.ok()) return status;
   }
@@ -162,9 +219,9 @@ absl::StatusOr<FrontierOptions> FrontierOptionsOf(const FrontierFlags& flags,
 
 absl::StatusOr<server::GrpcOptions> GrpcOptionsOf(const FrontierFlags& flags) {
   server::GrpcOptions options;
-  const absl::StatusOr<Address> address = ParseAddress(flags.grpc, kGrpcListener);
+  options.address = flags.grpc.value_or(kGrpcListener.usual);
+  const absl::StatusOr<Address> address = ParseAddress(options.address, kGrpcListener);
   if (!address.ok()) return Wrong("--grpc:", address.status());
-  options.address = flags.grpc;
   options.node = flags.node;
   return options;
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace escalona::cli {
 
 // As the user wrote them.
 struct FrontierFlags {
-  std::string grpc = kGrpcListener.usual;
+  std::optional<std::string> grpc;  // if given
   std::string node;
   std::string store = "rocksdb";
   std::string memory = "1GiB";
@@ -27,8 +28,8 @@ struct FrontierFlags {
   uint32_t max_in_process = 0;
   uint64_t max_urls_per_queue = 0;
   uint64_t max_urls_per_crawl = 0;
-  uint16_t port = 0;             // as the reference server has it: every interface
-  uint16_t prometheus_port = 0;  // the same for HTTP
+  std::optional<uint16_t> port;             // as the reference server has it: every interface
+  std::optional<uint16_t> prometheus_port;  // the same for HTTP
   std::vector<std::string> settings;
 };
 

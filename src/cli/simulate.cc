@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "cli/output_file.h"
 #include "cli/simulate_population.h"
 #include "cli/simulate_report.h"
@@ -277,7 +278,6 @@ absl::Status RunSimulate(const SimulateOptions& options) {
   if (!(options.years > 0 && options.years <= 1000)) {
     return absl::InvalidArgumentError("--years must be above 0 and at most 1000");
   }
-  if (options.threads < 0) return absl::InvalidArgumentError("--threads must not be negative");
   if (absl::Status s = CheckCount("--pages", options.pages); !s.ok()) return s;
   if (absl::Status s = CheckCount("--servers", options.servers); !s.ok()) return s;
   absl::StatusOr<std::vector<revisit::PolicyKind>> policies = ParsePolicies(options.policy);
@@ -366,6 +366,7 @@ void AddSimulate(CLI::App& app, int& status) {
   command
       ->add_option("--threads", options->threads,
                    "0: one per core. The result is the same for every number")
+      ->check(Between(0, 1024))
       ->capture_default_str();
   CLI::Option* cold =
       command->add_flag("--cold", options->cold, "Start with every copy stale (the default)");

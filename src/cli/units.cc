@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "absl/status/status.h"
@@ -106,6 +107,24 @@ absl::StatusOr<double> Parse(std::string_view text, std::span<const Unit> units,
 absl::StatusOr<double> ParseDuration(std::string_view text) {
   return Parse(text, kDurationInSeconds, false,
                "a duration; write one such as 30s, 5min, 2h or 1.5d");
+}
+
+absl::StatusOr<uint32_t> ParseWholeSeconds(std::string_view text) {
+  constexpr double kMost = std::numeric_limits<uint32_t>::max();
+  const absl::StatusOr<double> seconds = ParseDuration(text);
+  if (!seconds.ok()) return seconds.status();
+  const double whole = std::round(*seconds);
+  if (whole > kMost) {
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is too long; the API takes ",
+                                                   static_cast<uint32_t>(kMost), "s at most"));
+  }
+  // 4.1min are not 246 s to the last bit.
+  if (std::abs(*seconds - whole) > 1e-6) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Quoted(text), " is not whole seconds, as the API has them; write ",
+        static_cast<uint64_t>(*seconds), "s or ", static_cast<uint64_t>(*seconds) + 1, "s"));
+  }
+  return static_cast<uint32_t>(whole);
 }
 
 absl::StatusOr<Capacity> ParseCapacity(std::string_view text) {

@@ -18,6 +18,9 @@ inline constexpr double kSecondsPerDay = 86400;
 // "30s", "5min", "1.5h", "2e-3d", "250ms"; in seconds. A unit is required, except for 0.
 absl::StatusOr<double> ParseDuration(std::string_view text);
 
+// The same where the API counts in whole seconds of 32 bits.
+absl::StatusOr<uint32_t> ParseWholeSeconds(std::string_view text);
+
 // "100/s", "5/min", "20/h", "1e6/day"; or "10%", a share of the greatest there is. A unit is
 // required, except for 0.
 struct Capacity {

@@ -28,6 +28,10 @@ KnownUrl Describe(const UrlRecord& record, const Lease* lease) {
   return known;
 }
 
+absl::Status NoKey() {
+  return absl::InvalidArgumentError("no key, and none can be derived of the URL");
+}
+
 }  // namespace
 
 std::vector<std::string> Core::ListCrawls() const {
@@ -101,7 +105,7 @@ FrontierStats Core::Stats(const std::optional<std::string>& crawl,
 absl::Status Core::GetUrl(std::string_view crawl, std::string_view key, std::string_view url,
                           absl::FunctionRef<void(const KnownUrl&)> visit) const {
   if (key.empty()) key = DeriveQueueKey(url);
-  if (key.empty()) return absl::InvalidArgumentError("no key, and none can be derived of the URL");
+  if (key.empty()) return NoKey();
   const QueueName name = {CrawlName(crawl), key};
   const absl::Status unknown = absl::NotFoundError("unknown URL");
   std::string value;
@@ -192,9 +196,10 @@ absl::StatusOr<Explanation> Core::Explain(std::string_view crawl, std::string_vi
   using Reason = Explanation::Reason;
   Explanation answer;
   if (key.empty()) key = DeriveQueueKey(url);
+  if (key.empty()) return NoKey();
   const QueueName name = {CrawlName(crawl), key};
   const StripeLock stripe_lock(*this, name);
-  const Queue* const queue = key.empty() ? nullptr : Find(name);
+  const Queue* const queue = Find(name);
   std::optional<UrlRecord> known;
   Fingerprint fingerprint;
   if (queue != nullptr && queue->known) {

@@ -220,7 +220,9 @@ ServerUnaryReactor* FrontierService::PurgeURLs(CallbackServerContext* context,
                                                const urlfrontier::PurgeUrlParams* request,
                                                Long* reply) {
   return Later(context, scans_, "PurgeURLs", [this, request, reply] {
-    const absl::Time before = clock_.Now() - absl::Hours(24) * int64_t{request->days()};
+    // Dates of creation are whole seconds: one in this second is not strictly before it.
+    const absl::Time second = absl::FromUnixSeconds(absl::ToUnixSeconds(clock_.Now()));
+    const absl::Time before = second - absl::Hours(24) * int64_t{request->days()};
     return Keep(frontier_.Purge(CrawlOf(request->crawlid()), KeyOf(request->key()),
                                 std::max(before, absl::UnixEpoch())),
                 reply);

@@ -1,6 +1,7 @@
 #include "server/grpc_server.h"
 
 #include <google/protobuf/stubs/logging.h>
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <netinet/tcp.h>
@@ -111,6 +112,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions&
                                                               Metrics& metrics) {
   // Before the builder is made: it takes the plugins registered so far.
   static const bool plugins = [] {
+    // Never undone: the last grpc_shutdown() of a process waits, up to ten seconds, for a thread
+    // that polls for connections whose readers were slow, also when those are closed.
+    grpc_init();
     google::protobuf::SetLogHandler(LogOfProtobuf);
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();

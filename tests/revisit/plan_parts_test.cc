@@ -209,6 +209,32 @@ TEST(ChunkReaderTest, ChunksAreWholeLinesAndAddUpToTheFile) {
   unlink(path.c_str());
 }
 
+TEST(ChunkReaderTest, LinesOfAPipeComeAsTheyArrive) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "one\ntwo\nthr", 11), 11);
+  absl::StatusOr<ChunkReader> reader = ChunkReader::Open("/dev/fd/" + std::to_string(ends[0]));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto next = [&] {
+    std::string chunk;
+    EXPECT_TRUE(reader->Next(chunk, 64, ChunkReader::Fill::kWhatCame).ok());
+    return chunk;
+  };
+  EXPECT_FALSE(reader->WouldWait());
+  EXPECT_EQ(next(), "one\ntwo\n");
+  EXPECT_TRUE(reader->WouldWait());
+  const std::string longer(1000, 'x');
+  ASSERT_EQ(write(ends[1], ("ee\n" + longer).c_str(), 1003), 1003);
+  EXPECT_EQ(next(), "three\n");
+  ASSERT_EQ(write(ends[1], "\nend", 4), 4);
+  EXPECT_EQ(next(), longer + "\n");
+  close(ends[1]);
+  EXPECT_FALSE(reader->WouldWait()) << "its end can be read";
+  EXPECT_EQ(next(), "end");
+  EXPECT_EQ(next(), "");
+  close(ends[0]);
+}
+
 TEST(GrowingArrayTest, HoldsWhatAVectorHolds) {
   GrowingArray<uint32_t> array;
   std::vector<uint32_t> model;

@@ -20,6 +20,21 @@ TEST(UnitsTest, DurationsAreInSeconds) {
   EXPECT_EQ(*ParseDuration("0"), 0);
 }
 
+TEST(UnitsTest, WholeSecondsAreWholeAndFitTheApi) {
+  EXPECT_EQ(*ParseWholeSeconds("0"), 0U);
+  EXPECT_EQ(*ParseWholeSeconds("1.5min"), 90U);
+  EXPECT_EQ(*ParseWholeSeconds("4.1min"), 246U) << "which is not exact in binary";
+  EXPECT_EQ(*ParseWholeSeconds("4294967295s"), 4294967295U);
+  EXPECT_EQ(ParseWholeSeconds("1.5s").status().message(),
+            "'1.5s' is not whole seconds, as the API has them; write 1s or 2s");
+  for (const char* text : {"4294967296s", "9e9s", "1e300d"}) {
+    EXPECT_EQ(
+        ParseWholeSeconds(text).status().message(),
+        std::string("'").append(text).append("' is too long; the API takes 4294967295s at most"));
+  }
+  EXPECT_FALSE(ParseWholeSeconds("soon").ok());
+}
+
 TEST(UnitsTest, CapacitiesArePerSecondOrShares) {
   EXPECT_EQ(ParseCapacity("100/s")->amount, 100);
   EXPECT_EQ(ParseCapacity("120/min")->amount, 2);

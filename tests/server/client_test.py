@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from frontier_server import ESCALONA, Server, WireTest, pb
+from frontier_server import ESCALONA, Server, WireTest, known
 
 
 class ClientTest(WireTest):
@@ -155,8 +155,20 @@ class ClientTest(WireTest):
         self.client("status", "http://a.com/", status=2)
         self.assertIn("escalona client status: ", self.error)
         self.client("limit", "nobody.com", "5", status=2)
-        self.client("delay", "1.5s", status=2)
-        self.assertIn("whole seconds", self.error)
+        for words, wrong in ((("delay",), "the delay"), (("get", "--lease"), "--lease")):
+            self.client(*words, "1.5s", status=2)
+            self.assertIn(f"{wrong} '1.5s' is not whole seconds, as the API has them; write 1s or 2s\n", self.error)
+            self.client(*words, "4294967296s", status=2)
+            self.assertIn(f"{wrong} '4294967296s' is too long; the API takes 4294967295s at most\n", self.error)
+        for none in ("0", "0s"):
+            self.client("get", "--lease", none, status=2)
+            self.assertIn("--lease must be 1s or more: servers take 0 for 30 s\n", self.error)
+        for words in (("block", "", "5s"), ("limit", "", "1"), ("delete-queue", ""), ("address", "", "192.0.2.1")):
+            self.client(*words, status=2)
+            self.assertIn(": KEY: it is empty; name a queue, such as example.org; ", self.error)
+        for command in ("status", "explain"):
+            self.client(command, "http:///", status=2)
+            self.assertEqual(self.error, f"escalona client {command}: no key, and none can be derived of the URL\n")
         self.client("put", "/no/such/file", status=2)
         self.assertIn("/no/such/file", self.error)
         self.client("purge", status=2)
@@ -210,11 +222,41 @@ class ClientTest(WireTest):
         self.assertEqual((stats["scheduled"], stats["leased"]), ("3", "1"))
 
     def test_standard_output_that_is_full(self):
-        self.client("put", "-", text="http://a.com/1\n")
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([ESCALONA, "client", "dump", "--server", self.server.address], stdout=full,
-                                  stderr=subprocess.PIPE, text=True, timeout=30)
-        self.assertEqual(done.returncode, 2)
+        self.client("put", "-", text="".join(f"http://a.com/{i}\n" for i in range(5000)))
+        url = "http://a.com/1"
+        for words in (["stats"], ["stats", "--json"], ["urls"], ["urls", "-n", "5000"], ["count"], ["queues"], ["crawls"],
+                      ["nodes"], ["status", url], ["explain", url], ["active"], ["get"], ["purge", "-d", "9"], ["dump"]):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                done = subprocess.run([ESCALONA, "client", *words, "--server", self.server.address], stdout=full,
+                                      stderr=subprocess.PIPE, text=True, timeout=30)
+                self.assertEqual(done.returncode, 2)
+                self.assertRegex(done.stderr, f"^escalona client {words[0]}: standard output: cannot be written"
+                                              "(: No space left on device)?; (free some space or )?choose another place ")
+                self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_lines_go_out_as_they_arrive(self):
+        for words in (["put", "-"], ["put", "-b", "64", "-"]):
+            with self.subTest(words):
+                self.frontier.clear()
+                put = subprocess.Popen([ESCALONA, "client", *words, "--server", self.server.address], stdin=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+                for count in (1, 2, 3):
+                    put.stdin.write(f"http://a.com/{count}\n")
+                    put.stdin.flush()
+                    end = time.monotonic() + 30
+                    while self.frontier.stats().size < count:
+                        self.assertLess(time.monotonic(), end, "the line was not sent")
+                        time.sleep(0.02)
+                self.assertIn("3 OK, 0 SKIPPED, 0 FAIL, 0 BAD", put.communicate(timeout=30)[1])
+                self.assertEqual(put.returncode, 0)
+
+    def test_bytes_of_any_kind_are_printed(self):
+        self.frontier.put(known("http://a.com/\0/b", 4000000000, key="k\0ey", crawl="c\0"),
+                          known("http://a.com/\0/c", 1000000000, key="k\0ey", crawl="c\0"))
+        self.assertEqual(self.lines("crawls"), ["c\0"])
+        self.assertEqual(self.client("get"), "http://a.com/\0/c\n")
+        self.frontier.put(known("http://a.com/\0/d", 4000000000, key="k"))
+        self.assertEqual(self.lines("urls"), ["http://a.com/\0/d;2096-10-02T07:06:40Z"])
 
 
 if __name__ == "__main__":

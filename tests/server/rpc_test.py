@@ -320,9 +320,14 @@ class Get(WireTest):
         urls = self.frontier.get_urls()
         self.assertEqual((len(urls), len(self.frontier.get())), (21000, 0))
 
+    def test_a_malformed_request_of_a_unary_call_gets_the_answer_of_grpc(self):
+        call = self.frontier.channel.unary_unary("/urlfrontier.URLFrontier/GetStats")
+        self.assertEqual(self.assert_code(grpc.StatusCode.UNIMPLEMENTED, call, b"\xff\xff"), "")
+
     def test_a_malformed_request_is_told(self):
-        call = self.frontier.channel.unary_stream("/urlfrontier.URLFrontier/GetURLs", lambda b: b, pb.URLInfo.FromString)
-        self.assert_code(grpc.StatusCode.INVALID_ARGUMENT, lambda: list(call(b"\xff\xff")))
+        for name in ("GetURLs", "ListURLs"):
+            call = self.frontier.channel.unary_stream(f"/urlfrontier.URLFrontier/{name}")
+            self.assert_code(grpc.StatusCode.INVALID_ARGUMENT, lambda: list(call(b"\xff\xff")))
 
 
 class Leases(WireTest):
@@ -348,6 +353,13 @@ class Leases(WireTest):
         self.assertEqual(set(self.frontier.status("http://a.com/").known.info.metadata), {"m"})  # tokens are not kept
         self.assertEqual(self.frontier.put(current), [SKIPPED])  # the lease ended with the first
         self.assertGreaterEqual(self.server.metrics()["frontier_putURLs_stale_total"], 2)
+
+    def test_a_token_that_is_no_number_is_none_and_is_not_stored(self):
+        self.frontier.put(discovered("http://a.com/"))
+        self.frontier.get()
+        item = known("http://a.com/", 4000000000, metadata={"m": ["v"], "escalona-lease": ["no number"]})
+        self.assertEqual(self.frontier.put(item), [OK])
+        self.assertEqual(set(self.frontier.status("http://a.com/").known.info.metadata), {"m"})
 
     def test_a_discovered_url_that_inherited_a_token_is_taken(self):
         self.frontier.put(discovered("http://a.com/"))
@@ -484,6 +496,14 @@ class Inspection(WireTest):
         self.assertEqual(dates["http://a.com/done"], 0)
         self.assertTrue(all(date > 0 for url, date in dates.items() if not url.endswith("done")))
 
+    def test_purge_spares_what_was_created_in_this_second(self):
+        time.sleep(1 - time.time() % 1)
+        self.frontier.put(discovered("http://a.com/"))
+        purge = lambda: self.frontier.stub.PurgeURLs(pb.PurgeUrlParams(days=0)).value
+        self.assertEqual(purge(), 0)
+        time.sleep(1.05)
+        self.assertEqual(purge(), 1)
+
     def test_purge(self):
         purge = lambda **named: self.frontier.stub.PurgeURLs(pb.PurgeUrlParams(**named)).value
         self.frontier.put(*[discovered(f"http://{h}.com/{i}") for h in "ab" for i in range(3)], completed("http://a.com/done"))
@@ -531,8 +551,8 @@ class Inspection(WireTest):
             self.frontier.put(discovered(f"http://a.com/{n}", crawl=crawl))
             self.assertEqual(self.frontier.stats(crawl).size, n + 1)
         self.assertEqual(self.frontier.crawls(), ["DEFAULT"])
-        self.frontier.put(discovered("http://a.com/", crawl=" x "))
-        self.assertIn(" x ", self.frontier.crawls())
+        self.frontier.put(discovered("http://a.com/", crawl=" x "), discovered("http://b.com/", crawl="\u2003"))
+        self.assertEqual(self.frontier.crawls(), [" x ", "DEFAULT", "\u2003"])
         self.assertEqual(self.frontier.delete_crawl(" "), 4)
 
     def test_a_server_whose_crawls_are_deleted_is_empty(self):
@@ -548,6 +568,7 @@ class Admin(WireTest):
 
     def test_explain(self):
         self.assertEqual(self.explain("http://a.com/1")[0], ["UNKNOWN_URL"])
+        self.assertTrue(self.assert_code(grpc.StatusCode.INVALID_ARGUMENT, self.explain, "http:///"))
         self.frontier.put(discovered("http://a.com/1"), completed("http://a.com/2"), known("http://a.com/3", FUTURE))
         self.assertEqual(self.explain("http://a.com/1")[0], ["SERVABLE"])
         self.assertEqual(self.explain("http://a.com/2")[0], ["COMPLETED"])

@@ -2,8 +2,11 @@
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -219,6 +222,14 @@ class Refusal(FolderTest):
         self.assertIn("--grpc", self.refused(self.data, grpc_address="nonsense"))
         self.assertIn("did you mean rocksdb.path", self.refused(self.data, "rocksdb.paht=/tmp/x"))
         self.assertIn("--default-delay", self.refused(self.data, "--default-delay", "soon"))
+        for purge in ("rocksdb.purge", "rocksdb.purge=true"):
+            self.assertIn("rocksdb.purge is not supported: nothing is removed at a start; remove the folder, or use `escalona "
+                          "client delete-crawl`", self.refused(self.data, purge))
+        self.assertIn("nodes is not supported: there is no cluster", self.refused(self.data, "nodes=a:7071,b:7071"))
+        sharded = "implementation=crawlercommons.urlfrontier.service.rocksdb.ShardedRocksDBService"
+        self.assertIn(f"{sharded} is not supported: there is no cluster", self.refused(self.data, sharded))
+        for short, long in (("-p", "--grpc"), ("-s", "--http")):
+            self.assertIn(f"{long} excludes --p", self.refused(self.data, short, "0"))
 
 
 class Settings(FolderTest):
@@ -229,6 +240,47 @@ class Settings(FolderTest):
         frontier.close()
         self.assertTrue((self.data / "frontier").is_dir())
         self.assertEqual(with_port.stop(), 0)
+
+    def test_settings_that_tune_the_reference_server_are_ignored_with_a_warning(self):
+        ignored = ["rocksdb.purge=false", "rocksdb.wal.disable=true", "forward.deadline.seconds=30", "forward.ready.timeout.ms=9",
+                   "rocksdb.stats", "read.thread.num=4"]
+        server = Server(self.data, *ignored)
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual([line.partition(" warning ")[2] for line in server.log if " warning " in line],
+                         [f"{setting} has no meaning here and is ignored" for setting in ignored])
+
+    def addresses(self, *arguments):
+        """Where it listens: gRPC, HTTP."""
+        process = subprocess.Popen([ESCALONA, "serve", "--data", str(self.data), *arguments], stderr=subprocess.PIPE, text=True)
+        found = {}
+        for line in process.stderr:
+            if started := re.search(r"(grpc|http) started on (?:http://)?(\S+):(\d+)", line):
+                found[started[1]] = (started[2], int(started[3]))
+            if "grpc started" in line:
+                process.send_signal(signal.SIGTERM)
+        process.stderr.close()
+        self.assertEqual(process.wait(60), 0)
+        return found["grpc"], found["http"]
+
+    def test_ports_of_the_reference_server_are_open_to_all(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        grpc_at, http_at = self.addresses("-p", str(port), "-s", "0")
+        self.assertEqual((grpc_at, http_at[0]), (("0.0.0.0", port), "0.0.0.0"))
+        grpc_at, http_at = self.addresses("-p", "0", "--http", "127.0.0.1:0")
+        self.assertEqual((grpc_at[0], http_at[0]), ("0.0.0.0", "127.0.0.1"))
+        grpc_at, http_at = self.addresses("-s", str(port), "--grpc", "127.0.0.1:0")
+        self.assertEqual((grpc_at[0], http_at), ("127.0.0.1", ("0.0.0.0", port)))
+
+    def test_the_port_of_prometheus_alone_opens_that_of_grpc_too(self):
+        try:
+            with socket.socket() as probe:
+                probe.bind(("0.0.0.0", 7071))
+        except OSError:
+            self.skipTest("port 7071 is taken")
+        grpc_at, http_at = self.addresses("-s", "0")
+        self.assertEqual((grpc_at, http_at[0]), (("0.0.0.0", 7071), "0.0.0.0"))
 
 
 class Tmpfs:

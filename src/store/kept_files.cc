@@ -80,8 +80,9 @@ class NotedFile : public rocksdb::FSWritableFileOwnerWrapper {
 
 absl::Status Missing(const std::string& path, std::string_view what) {
   return absl::DataLossError("store: " + path + " " + std::string(what) + "; " + RestoreRemedy() +
-                             ", or delete " + fs::path(path).parent_path().string() + "/" +
-                             FileNote::kName + " to go on with what is left");
+                             ", or copy the folder and then delete " +
+                             fs::path(path).parent_path().string() + "/" + FileNote::kName +
+                             " to go on with what is left");
 }
 
 absl::Status CheckList(const std::string& folder, const FileNote& note) {
@@ -94,6 +95,8 @@ absl::Status CheckList(const std::string& folder, const FileNote& note) {
     return Missing(folder + "/CURRENT", "should name " + note.manifest + " and does not");
   }
   const std::string path = folder + "/" + note.manifest;
+  std::error_code error;
+  if (!fs::exists(path, error)) return Missing(path, "(the list of tables) is missing");
   const std::string text = ReadWholeFile(path);
   KnownPart part;
   part.Add(std::string_view(text).substr(0, note.list.bytes));

@@ -343,7 +343,8 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
         "store: the log " + path + "/" + damage +
         " cannot be read: it is damaged, and what was written since would be "
         "lost; " +
-        RestoreRemedy() + ", or delete " + path + "/" + FileNote::kName + " to go on without that");
+        RestoreRemedy() + ", or copy the folder and then delete " + path + "/" + FileNote::kName +
+        " to go on without that");
   }
   if (!status.ok()) return OpeningFailed(path, status);
   if (!note && contents.has_tables && IsEmpty(*opened.db)) {

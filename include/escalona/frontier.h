@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -67,6 +68,8 @@ struct FrontierOptions {
   // Changes of queues that are gathered before they are written to the records of the queues: each
   // record once for many changes. Opening after a crash has up to some more than these to read.
   uint64_t journal_changes = uint64_t{1} << 20;
+  // Is told, by Open, if the end of the store's log could not be read and was left out.
+  std::function<void(const std::string&)> warn = {};
 };
 
 enum class PutKind : uint8_t {

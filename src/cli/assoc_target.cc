@@ -51,8 +51,9 @@ class DataTarget : public AssocTarget {
   absl::Status Start() {
     absl::Status status = service_.Start();
     started_ = status.ok();
+    if (started_) status = data_.NoteStores();
     // What a crash left in the log is in the totals then.
-    return started_ ? service_.namespaces().Checkpoint() : status;
+    return status.ok() ? service_.namespaces().Checkpoint() : status;
   }
 
   absl::StatusOr<ClientResponse> Ask(const ClientRequest& asked) override {

@@ -166,6 +166,7 @@ absl::Status Run(ServeOptions options) {
   absl::Status status =
       AddServices(options, data->associations(), data->frontier(), clock, router, services);
   if (status.ok()) status = services.Start();
+  if (status.ok()) status = data->NoteStores();
   if (!status.ok()) return status;
   WaitForEnd(signals);
   services.Stop();

@@ -27,21 +27,35 @@ int Refuse(const std::string& folder, const absl::Status& status) {
   return kCouldNotBeDone;
 }
 
+// The folder of a server, as a whole; a library's is no such folder.
+absl::Status CheckDataDirectory(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder + "/FORMAT", error) && FrontierFolder(folder) == folder) {
+    return absl::OkStatus();
+  }
+  const absl::Status format = store::DataDirectory::CheckFormat(folder);
+  return format.ok() ? store::DataDirectory::CheckStores(folder) : format;
+}
+
 // Opens what is there and makes nothing.
-absl::StatusOr<std::unique_ptr<store::Store>> OpenExisting(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<store::Store>> OpenExisting(const std::string& folder,
+                                                           bool read_only) {
   const std::string path = FrontierFolder(folder);
   std::error_code error;
-  if (!std::filesystem::exists(path + "/CURRENT", error)) {
-    if (error) return absl::PermissionDeniedError("cannot be read: " + error.message());
+  if (!std::filesystem::exists(path + "/CURRENT", error) && error) {
+    return absl::PermissionDeniedError("cannot be read: " + error.message());
+  }
+  if (const absl::Status status = CheckDataDirectory(folder); !status.ok()) return status;
+  if (!store::HoldsRocksStore(path)) {
     return absl::NotFoundError(
         "no frontier is kept here; give the folder of `serve --data`, or "
         "the one a library opened");
   }
-  if (path != folder) {
-    const absl::Status format = store::DataDirectory::CheckFormat(folder);
-    if (!format.ok()) return format;
-  }
-  auto opened = store::OpenRocksStore(path, {.compress = true, .create = false});
+  const auto warn = [](const std::string& what) {
+    std::fprintf(stderr, "escalona store: %s\n", what.c_str());
+  };
+  auto opened = store::OpenRocksStore(
+      path, {.compress = true, .create = false, .read_only = read_only, .warn = warn});
   if (absl::IsFailedPrecondition(opened.status())) {
     return absl::FailedPreconditionError(
         "a server, or another program, is using it; stop that first, or ask the server: "
@@ -59,7 +73,7 @@ void Print(const frontier::StoreCounts& counts) {
 }
 
 int Check(const std::string& folder) {
-  auto opened = OpenExisting(folder);
+  auto opened = OpenExisting(folder, /*read_only=*/true);
   if (!opened.ok()) return Refuse(folder, opened.status());
   uint64_t findings = 0;
   const auto counts = frontier::CheckStore(**opened, [&](const std::string& what) {
@@ -77,7 +91,7 @@ int Check(const std::string& folder) {
 }
 
 int Stats(const std::string& folder) {
-  auto opened = OpenExisting(folder);
+  auto opened = OpenExisting(folder, /*read_only=*/true);
   if (!opened.ok()) return Refuse(folder, opened.status());
   const auto counts = frontier::CountStore(**opened);
   if (!counts.ok()) return Refuse(folder, counts.status());
@@ -93,7 +107,7 @@ int Stats(const std::string& folder) {
 }
 
 int Compact(const std::string& folder) {
-  auto opened = OpenExisting(folder);
+  auto opened = OpenExisting(folder, /*read_only=*/false);
   if (!opened.ok()) return Refuse(folder, opened.status());
   const uint64_t before = (*opened)->Bytes();
   const absl::Status compacted = (*opened)->Compact();

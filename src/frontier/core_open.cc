@@ -255,6 +255,7 @@ absl::StatusOr<std::unique_ptr<Frontier>> Frontier::Open(const std::string& fold
   store::RocksOptions rocks;
   rocks.cache_bytes = options.memory_bytes / 4;
   rocks.compress = true;
+  rocks.warn = options.warn;
   absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenRocksStore(folder, rocks);
   if (!store.ok()) return store.status();
   return frontier::Core::Open(*std::move(store), options, clock);

@@ -51,7 +51,9 @@ std::string AssociationService::detail() const {
 }
 
 absl::Status AssociationService::Start() {
-  auto store = store::OpenRocksStore(options_.folder, StoreOptions(options_.memory_bytes));
+  store::RocksOptions rocks = StoreOptions(options_.memory_bytes);
+  rocks.warn = [](const std::string& what) { spdlog::warn("associations: {}", what); };
+  auto store = store::OpenRocksStore(options_.folder, rocks);
   if (!store.ok()) return store.status();
   store_ = std::move(*store);
   assoc::Namespaces::Options options;

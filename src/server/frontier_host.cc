@@ -36,7 +36,9 @@ absl::Status FrontierHost::Start() {
     frontier_ = Frontier::OpenInMemory(options_, clock_);
     return absl::OkStatus();
   }
-  absl::StatusOr<std::unique_ptr<Frontier>> opened = Frontier::Open(*folder_, options_, clock_);
+  FrontierOptions options = options_;
+  options.warn = [](const std::string& what) { spdlog::warn("frontier: {}", what); };
+  absl::StatusOr<std::unique_ptr<Frontier>> opened = Frontier::Open(*folder_, options, clock_);
   if (!opened.ok()) return opened.status();
   frontier_ = *std::move(opened);
   if (options_.durability == FrontierDurability::kInterval) {

@@ -9,11 +9,13 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
+
+#include "store/store.h"
+#include "store/whole_file.h"
 
 namespace escalona::store {
 namespace {
@@ -21,26 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFormatWords = "escalona data ";
+constexpr char kStores[] = "STORES";
+constexpr const char* kStoreNames[] = {"associations", "frontier"};
 
 std::string ErrorText() { return std::strerror(errno); }  // NOLINT(concurrency-mt-unsafe)
-
-// Writes a file such that after a crash it is there as a whole or not at all.
-absl::Status WriteFile(const std::string& folder, const std::string& name, std::string_view text) {
-  const std::string path = folder + "/" + name;
-  const std::string unfinished = path + ".new";
-  const int file = open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  bool done = file >= 0 && write(file, text.data(), text.size()) == ssize_t(text.size()) &&
-              fsync(file) == 0;
-  if (file >= 0) done = close(file) == 0 && done;
-  done = done && rename(unfinished.c_str(), path.c_str()) == 0;
-  const int directory = done ? open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  if (directory >= 0) {
-    done = fsync(directory) == 0;
-    close(directory);
-  }
-  if (done) return absl::OkStatus();
-  return absl::InternalError("cannot write " + path + ": " + ErrorText());
-}
 
 absl::StatusOr<int> Lock(const std::string& folder) {
   const std::string path = folder + "/LOCK";
@@ -66,6 +52,14 @@ absl::StatusOr<int> Lock(const std::string& folder) {
   return file;
 }
 
+bool IsNoted(const std::string& folder, std::string_view store) {
+  std::istringstream names(ReadWholeFile(folder + "/" + kStores));
+  for (std::string name; names >> name;) {
+    if (name == store) return true;
+  }
+  return false;
+}
+
 // What a folder may have in it before it has a FORMAT: a start that was cut off.
 bool IsNew(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -85,8 +79,7 @@ absl::Status DataDirectory::CheckFormat(const std::string& folder) {
                                          " has files but no FORMAT: it is no data folder of "
                                          "escalona, or a damaged one; nothing was changed");
   }
-  std::ifstream file(path);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text = ReadWholeFile(path);
   int version = 0;
   const char* const number = text.data() + std::min(kFormatWords.size(), text.size());
   const auto end = std::from_chars(number, text.data() + text.size(), version);
@@ -101,6 +94,26 @@ absl::Status DataDirectory::CheckFormat(const std::string& folder) {
                                          std::to_string(kFormat) + "; nothing was changed");
   }
   return absl::OkStatus();
+}
+
+absl::Status DataDirectory::CheckStores(const std::string& folder) {
+  for (const std::string name : kStoreNames) {
+    if (!IsNoted(folder, name) || HoldsRocksStore(folder + "/" + name)) continue;
+    return absl::DataLossError(folder + "/" + name +
+                               " is missing or empty, and it was kept here; nothing was changed; "
+                               "restore it from a backup (docs/operations.md), or delete " +
+                               folder + "/" + kStores + " to begin with an empty one");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DataDirectory::NoteStores() const {
+  std::string names;
+  for (const std::string name : kStoreNames) {
+    if (HoldsRocksStore(path_ + "/" + name)) names += name + "\n";
+  }
+  if (names == ReadWholeFile(path_ + "/" + kStores)) return absl::OkStatus();
+  return WriteWholeFile(path_, kStores, names);
 }
 
 absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) try {
@@ -118,11 +131,14 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) try {
   const absl::Status status =
       fs::exists(path + "/FORMAT")
           ? CheckFormat(path)
-          : WriteFile(path, "FORMAT", std::string(kFormatWords) + std::to_string(kFormat) + "\n");
+          : WriteWholeFile(path, "FORMAT",
+                           std::string(kFormatWords) + std::to_string(kFormat) + "\n");
   if (!status.ok()) return status;
+  if (absl::Status stores = CheckStores(path); !stores.ok()) return stores;
   return directory;
 } catch (const fs::filesystem_error& error) {
-  return absl::FailedPreconditionError(error.what());
+  return absl::FailedPreconditionError("cannot read " + error.path1().string() + ": " +
+                                       error.code().message());
 }
 
 DataDirectory::DataDirectory(DataDirectory&& other) noexcept

@@ -2,7 +2,6 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
@@ -12,12 +11,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdarg>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "store/kept_files.h"
+#include "store/log_replay.h"
 #include "store/store.h"
 
 namespace escalona::store {
@@ -29,7 +31,7 @@ std::string_view ViewOf(const rocksdb::Slice& slice) { return {slice.data(), sli
 absl::Status StatusOf(const rocksdb::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const std::string message = "store: " + status.ToString();
-  if (status.IsCorruption()) return absl::DataLossError(message);
+  if (status.IsCorruption()) return absl::DataLossError(message + "; " + RestoreRemedy());
   if (status.IsNoSpace()) {
     return absl::ResourceExhaustedError(message + "; make room, then start this program again");
   }
@@ -41,14 +43,6 @@ const std::string& LastKey() {
   static const std::string* const last = new std::string(4096, '\xFF');
   return *last;
 }
-
-// RocksDB's own log of what it does would stand in the same folder, and Debian's RocksDB, which has
-// its assertions on, ends the process when that file cannot be written: on a full disk.
-class NoLog : public rocksdb::Logger {
- public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
-};
 
 // A full disk that has room again: RocksDB would go on by itself, and end the process on the way,
 // with an assertion about the log whose last write failed. It goes on when it is opened again.
@@ -77,31 +71,26 @@ std::vector<Batch::Change> InOrder(const Batch& batch) {
   return changes;
 }
 
-// The files of this process, of which none is deleted while a database is opened: RocksDB takes a
-// list of tables that was cut off for a shorter list, and would delete the tables that are not on
-// it before anybody can see that they are missing.
-class KeepingFiles : public rocksdb::FileSystemWrapper {
- public:
-  KeepingFiles() : rocksdb::FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-  const char* Name() const override { return "escalona.KeepingFiles"; }
-  rocksdb::IOStatus DeleteFile(const std::string& name, const rocksdb::IOOptions& options,
-                               rocksdb::IODebugContext* context) override {
-    return keeping_ ? rocksdb::IOStatus::OK()
-                    : FileSystemWrapper::DeleteFile(name, options, context);
-  }
-  void EndKeeping() { keeping_ = false; }
+// What a folder holds, by the names of its files.
+struct Contents {
+  bool has_current = false;
+  bool has_tables = false;
+  int logs = 0;
+  bool has_list = false;  // other than the one that a database begins with, before it has CURRENT
 
- private:
-  std::atomic<bool> keeping_ = true;
+  explicit Contents(const std::string& path) {
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(path, none)) {
+      const std::string name = file.path().filename();
+      has_current |= name == "CURRENT";
+      has_tables |= name.ends_with(".sst");
+      has_list |= name.starts_with("MANIFEST-") && name != "MANIFEST-000001";
+      if (name.ends_with(".log")) ++logs;
+    }
+  }
+  // RocksDB would begin a new database over what is left of this one.
+  bool LacksCurrent() const { return !has_current && (has_tables || has_list || logs > 0); }
 };
-
-bool HasTables(const std::string& path) {
-  std::error_code none;
-  for (const auto& file : std::filesystem::directory_iterator(path, none)) {
-    if (file.path().extension() == ".sst") return true;
-  }
-  return false;
-}
 
 bool IsEmpty(rocksdb::DB& db) {
   const std::unique_ptr<rocksdb::Iterator> at(db.NewIterator({}));
@@ -110,11 +99,29 @@ bool IsEmpty(rocksdb::DB& db) {
 }
 
 constexpr int kBuffersPerFile = 4;
+// More than there are while it works. Each opening makes one, and they are kept until what is in
+// them is written to a table.
+constexpr int kManyLogs = 16;
+
+// A database and what it needs, in the order in which they are made.
+struct Opened {
+  std::shared_ptr<LogReplay> replay;
+  std::shared_ptr<KeptFiles> files;
+  std::unique_ptr<rocksdb::Env> env;
+  std::unique_ptr<rocksdb::FileLock, std::function<void(rocksdb::FileLock*)>> lock;
+  std::unique_ptr<rocksdb::DB> db;
+  bool read_only = false;
+};
 
 class RocksStore : public Store {
  public:
-  RocksStore(std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db)
-      : env_(std::move(env)), db_(std::move(db)) {}
+  explicit RocksStore(Opened opened) : opened_(std::move(opened)), db_(opened_.db.get()) {}
+  ~RocksStore() override {
+    // Then the note says of all of the log that it must be there; without, less of it.
+    if (!opened_.read_only) RocksStore::Sync().IgnoreError();
+    opened_.db.reset();
+    if (!opened_.read_only) opened_.files->Close();
+  }
 
   absl::StatusOr<std::optional<std::string>> Get(std::string_view key) override {
     std::string value;
@@ -224,17 +231,14 @@ class RocksStore : public Store {
   }
 
  private:
-  const std::unique_ptr<rocksdb::Env> env_;
-  const std::unique_ptr<rocksdb::DB> db_;
+  Opened opened_;
+  rocksdb::DB* const db_;
   std::atomic<bool> failing_ = false;  // the last write failed
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
-                                                      const RocksOptions& options) {
+rocksdb::Options RocksDbOptions(const RocksOptions& options, const Opened& opened) {
   rocksdb::Options rocks;
-  rocks.create_if_missing = options.create;
+  rocks.create_if_missing = options.create && !options.read_only;
   // Some small buffers, written to a file together: more of the search for a key's place stays
   // within the processor's cache, and files do not get smaller.
   rocks.write_buffer_size = options.write_buffer_bytes / kBuffersPerFile;
@@ -242,36 +246,52 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
   rocks.max_write_buffer_number = 2 * kBuffersPerFile + 2;
   // Ids do not compress.
   rocks.compression = options.compress ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
-  rocks.info_log = std::make_shared<NoLog>();
   rocks.listeners.push_back(std::make_shared<NoRecovery>());
   rocks.avoid_flush_during_recovery = true;  // opening is quicker
   rocks.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  rocks.info_log = opened.replay;
+  rocks.wal_filter = opened.replay.get();
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(options.cache_bytes);
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   rocks.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  const bool has_tables = HasTables(path);
-  const auto files = std::make_shared<KeepingFiles>();
-  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(files);
-  rocks.env = env.get();
-  rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(rocks, path, &opened);
-  std::unique_ptr<rocksdb::DB> db(opened);
-  if (status.ok() && has_tables && IsEmpty(*db)) {
+  rocks.env = opened.env.get();
+  return rocks;
+}
+
+// What would be a reset, or lose something in silence, is found before RocksDB opens anything.
+absl::Status CheckBefore(const std::string& path, const Contents& contents,
+                         const std::optional<FileNote>& note) {
+  if (contents.LacksCurrent()) {
     return absl::DataLossError("store: " + path +
-                               ": the list of its tables (MANIFEST) is damaged: there are tables, "
-                               "and none is on it; restore a backup");
+                               " has tables or logs, but CURRENT, which names the list of its "
+                               "tables, is missing; nothing was changed; " +
+                               RestoreRemedy());
   }
-  if (status.ok()) {
-    // Now what is no longer needed can go.
-    if (db->DisableFileDeletions().ok()) {
-      files->EndKeeping();
-      if (const rocksdb::Status purged = db->EnableFileDeletions(true); !purged.ok()) {
-        return StatusOf(purged);
-      }
-    }
-    return std::make_unique<RocksStore>(std::move(env), std::move(db));
+  return note ? note->Check(path) : absl::OkStatus();
+}
+
+rocksdb::Status OpenDatabase(const std::string& path, const rocksdb::Options& rocks,
+                             Opened& opened) {
+  rocksdb::DB* db = nullptr;
+  rocksdb::Status status;
+  if (opened.read_only) {
+    // RocksDB takes no lock to read, and what is written meanwhile would look like damage.
+    rocksdb::FileLock* lock = nullptr;
+    status = rocks.env->LockFile(path + "/LOCK", &lock);
+    if (!status.ok()) return status;
+    opened.lock = {lock, [env = rocks.env](rocksdb::FileLock* held) {
+                     env->UnlockFile(held).PermitUncheckedError();
+                   }};
+    status = rocksdb::DB::OpenForReadOnly(rocks, path, &db);
+  } else {
+    status = rocksdb::DB::Open(rocks, path, &db);
   }
+  opened.db.reset(db);
+  return status;
+}
+
+absl::Status OpeningFailed(const std::string& path, const rocksdb::Status& status) {
   // Of another process, and of this one; that LOCK cannot be opened is told otherwise.
   for (const char* locked : {"While lock file", "lock hold by current process"}) {
     if (status.IsIOError() && status.ToString().find(locked) != std::string::npos) {
@@ -279,7 +299,67 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
                                            " is in use; close it there first, or end that process");
     }
   }
+  if (status.IsPathNotFound()) {
+    return absl::DataLossError("store: " + status.ToString() + "; " + RestoreRemedy());
+  }
   return StatusOf(status);
+}
+
+// Now what is no longer needed can go.
+absl::Status EndOpening(const Contents& contents, Opened& opened) {
+  if (opened.read_only || !opened.db->DisableFileDeletions().ok()) return absl::OkStatus();
+  opened.files->EndKeeping();
+  if (const rocksdb::Status purged = opened.db->EnableFileDeletions(true); !purged.ok()) {
+    return StatusOf(purged);
+  }
+  if (contents.logs <= kManyLogs) return absl::OkStatus();
+  return StatusOf(opened.db->Flush({}));
+}
+
+}  // namespace
+
+bool HoldsRocksStore(const std::string& path) {
+  const Contents contents(path);
+  return contents.has_current || contents.LacksCurrent();
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
+                                                      const RocksOptions& options) {
+  const Contents contents(path);
+  const std::optional<FileNote> note = FileNote::Read(path);
+  if (absl::Status status = CheckBefore(path, contents, note); !status.ok()) return status;
+  // What was written since the system was started is there, as long as nobody damages it.
+  const bool all_is_there = note && !note->boot.empty() && note->boot == CurrentBoot();
+  Opened opened;
+  opened.read_only = options.read_only;
+  opened.replay = std::make_shared<LogReplay>(path);
+  opened.files = std::make_shared<KeptFiles>(path, [replay = opened.replay, all_is_there] {
+    return all_is_there && !replay->Damage().empty();
+  });
+  opened.env = rocksdb::NewCompositeEnv(opened.files);
+  const rocksdb::Status status = OpenDatabase(path, RocksDbOptions(options, opened), opened);
+  if (const std::string damage = opened.replay->Damage(); all_is_there && !damage.empty()) {
+    return absl::DataLossError(
+        "store: the log " + path + "/" + damage +
+        " cannot be read: it is damaged, and what was written since would be "
+        "lost; " +
+        RestoreRemedy() + ", or copy the folder and then delete " + path + "/" + FileNote::kName +
+        " to go on without that");
+  }
+  if (!status.ok()) return OpeningFailed(path, status);
+  if (!note && contents.has_tables && IsEmpty(*opened.db)) {
+    return absl::DataLossError("store: " + path +
+                               ": the list of its tables (MANIFEST) is damaged: there are tables, "
+                               "and none is on it; " +
+                               RestoreRemedy());
+  }
+  if (const std::string left_out = opened.replay->LeftOut(); options.warn && !left_out.empty()) {
+    options.warn("store: the log " + path + "/" + left_out +
+                 " cannot be read and is left out: what was being written when the process or the "
+                 "machine failed, or damage");
+  }
+  if (absl::Status ended = EndOpening(contents, opened); !ended.ok()) return ended;
+  return std::make_unique<RocksStore>(std::move(opened));
 }
 
 }  // namespace escalona::store

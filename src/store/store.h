@@ -3,6 +3,7 @@
 #define ESCALONA_STORE_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -103,12 +104,19 @@ struct RocksOptions {
   bool compress = false;
   // False: the folder must hold a database.
   bool create = true;
+  // Changes nothing in the folder; writing fails.
+  bool read_only = false;
+  // Is told if the end of a log could not be read, as after a crash, and was left out.
+  std::function<void(const std::string&)> warn = {};
 };
 
 // Opens the database in folder `path`, which is made if it is missing. FailedPrecondition if
-// another process has it open.
+// another process has it open; DataLoss if it is damaged or something of it is missing: then no
+// file was deleted.
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
                                                       const RocksOptions& options = {});
+// Whether the folder holds a database, be it a damaged one.
+bool HoldsRocksStore(const std::string& path);
 
 }  // namespace escalona::store
 

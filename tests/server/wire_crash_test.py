@@ -214,6 +214,73 @@ class Refusal(FolderTest):
             self.assertIn("MANIFEST", self.refused(self.data))
             self.assertEqual(sorted((self.data / "frontier").glob("*.sst")), tables)
 
+    def files(self):
+        return {path.name: path.read_bytes() for path in (self.data / "frontier").glob("*")}
+
+    def refused_and_kept(self, *words):
+        """By the server, again and again, and by what looks after the store; all files stay as they are."""
+        before = self.files()
+        for _ in range(2):
+            complaint = self.refused(self.data)
+            for word in (*words, "backup"):
+                self.assertIn(word, complaint)
+        for command in ("check", "stats"):
+            done = subprocess.run([ESCALONA, "store", command, str(self.data)], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(words[0], done.stderr)
+        self.assertEqual(self.files(), before)
+
+    def test_a_store_without_current(self):
+        self.store_some()
+        (self.data / "frontier" / "CURRENT").unlink()
+        self.refused_and_kept("CURRENT", str(self.data / "frontier"))
+
+    def test_a_store_whose_last_log_is_damaged_or_gone(self):
+        self.store_some()
+        log = max((self.data / "frontier").glob("*.log"))
+        content = log.read_bytes()
+        middle = len(content) // 2
+        log.write_bytes(content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1:])
+        self.refused_and_kept(str(log))
+        log.unlink()
+        self.refused_and_kept(str(log))
+        log.write_bytes(content)
+        self.assertEqual(Server(self.data).stop(), 0)
+
+    def test_a_frontier_that_is_gone(self):
+        self.store_some()
+        shutil.rmtree(self.data / "frontier")
+        self.refused_and_kept(str(self.data / "frontier"))
+        (self.data / "frontier").mkdir()
+        self.refused_and_kept(str(self.data / "frontier"))
+        (self.data / "STORES").unlink()
+        self.assertEqual(Server(self.data).stop(), 0)
+
+    def test_associations_that_are_gone_or_damaged(self):
+        self.store_some()
+        (self.data / "associations" / "CURRENT").unlink()
+        self.assertIn("CURRENT", self.refused(self.data))
+        shutil.rmtree(self.data / "associations")
+        self.assertIn(str(self.data / "associations"), self.refused(self.data))
+
+    def test_a_folder_of_an_earlier_version(self):
+        self.store_some()
+        for name in ("STORES", "frontier/FILES", "associations/FILES"):
+            (self.data / name).unlink()
+        server = Server(self.data)
+        frontier = Frontier(server)
+        self.assertEqual(frontier.stats().size, 100)
+        frontier.close()
+        self.assertEqual(server.stop(), 0)
+        self.assertTrue((self.data / "STORES").exists())
+
+    def test_looking_at_a_store_changes_nothing(self):
+        self.store_some()
+        before = self.files()
+        for command in ("check", "stats"):
+            subprocess.run([ESCALONA, "store", command, str(self.data)], check=True, capture_output=True, timeout=60)
+        self.assertEqual(self.files(), before)
+
     def test_a_folder_that_is_none(self):
         self.data.write_text("a file")
         self.assertIn(str(self.data), self.refused(self.data))

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <string>
 
+#include "store/store.h"
+
 namespace escalona::store {
 namespace {
 
@@ -89,6 +91,36 @@ TEST_F(DataDirectoryTest, TheFormatIsCheckedWithoutTheLock) {
   EXPECT_EQ(DataDirectory::CheckFormat(path_).code(), absl::StatusCode::kFailedPrecondition);
   SetFormat("rubbish\n");
   EXPECT_EQ(DataDirectory::CheckFormat(path_).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(DataDirectoryTest, AStoreThatIsGoneIsRefusedUntilTheNoteIsDeleted) {
+  std::string frontier;
+  {
+    const auto directory = DataDirectory::Open(path_);
+    ASSERT_TRUE(directory.ok());
+    frontier = directory->frontier();
+    ASSERT_TRUE(OpenRocksStore(frontier).ok());
+    ASSERT_TRUE(directory->NoteStores().ok());
+  }
+  ASSERT_TRUE(DataDirectory::Open(path_).ok());
+  fs::remove_all(frontier);
+  for (const bool empty : {false, true}) {
+    if (empty) fs::create_directory(frontier);
+    const auto refused = DataDirectory::Open(path_);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(refused.status().message()), HasSubstr(frontier));
+    EXPECT_FALSE(DataDirectory::CheckStores(path_).ok());
+  }
+  fs::remove(path_ + "/STORES");
+  EXPECT_TRUE(DataDirectory::Open(path_).ok());
+}
+
+TEST_F(DataDirectoryTest, AFolderThatMayNotBeReadIsNamedInAPlainSentence) {
+  fs::create_directories(path_);
+  fs::create_symlink("FORMAT", path_ + "/FORMAT");  // names itself
+  const auto refused = DataDirectory::Open(path_);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("cannot read " + path_ + "/FORMAT: "));
 }
 
 TEST_F(DataDirectoryTest, AFolderOfSomethingElseIsRefused) {

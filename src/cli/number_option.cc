@@ -22,18 +22,6 @@ std::string Written(double number) {
   return absl::StrCat(number);
 }
 
-// True for a whole number that a `Value` cannot hold: CLI11 would take the nearest that it can.
-template <class Value>
-bool Overflows(std::string_view text) {
-  if constexpr (std::is_integral_v<Value>) {
-    if (text.starts_with('+')) text.remove_prefix(1);
-    Value number{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc::result_out_of_range && end == text.data() + text.size();
-  }
-  return false;
-}
-
 std::string OutOfRange(const std::string& text, std::string_view range) {
   return absl::StrCat(url_internal::Quoted(text), " is out of range; it must be ",
                       std::string(range));
@@ -44,21 +32,34 @@ std::string RangeOf() {
   return absl::StrCat(std::numeric_limits<Value>::min(), " to ", std::numeric_limits<Value>::max());
 }
 
+// What is wrong with the text; empty if it is a number. CLI11 by itself takes 010 for 8, 0x10 for
+// 16, -1 for the greatest number there is, and the nearest for one that is too large: it gets to
+// see decimal digits without zeros in front.
+template <class Value>
+std::string MakeNumber(std::string& text, const std::string& wrong) {
+  if constexpr (std::is_integral_v<Value>) {
+    const char* const begin = text.data() + (text.starts_with('+') ? 1 : 0);
+    const char* const end = text.data() + text.size();
+    Value number{};
+    const auto [at, error] = std::from_chars(begin, end, number);
+    if (at != end || error == std::errc::invalid_argument) {
+      return url_internal::Quoted(text) + wrong;
+    }
+    if (error != std::errc()) return OutOfRange(text, RangeOf<Value>());
+    text = absl::StrCat(number);
+    return "";
+  } else {
+    Value number{};
+    return CLI::detail::lexical_cast(text, number) ? "" : url_internal::Quoted(text) + wrong;
+  }
+}
+
 template <class Value>
 CLI::Validator NumberOfType(const char* what, const CLI::Option& option) {
   const std::string usual = option.get_default_str();
-  const std::string right =
+  const std::string wrong =
       absl::StrCat(" is not ", what, "; write one such as ", usual.empty() ? "1" : usual);
-  return {[right](std::string& text) {
-            Value number{};
-            // CLI11 would take -1 for the greatest number there is.
-            const bool wraps = std::is_unsigned_v<Value> && text.find('-') != std::string::npos;
-            if (Overflows<Value>(text)) return OutOfRange(text, RangeOf<Value>());
-            return !wraps && CLI::detail::lexical_cast(text, number)
-                       ? std::string()
-                       : url_internal::Quoted(text) + right;
-          },
-          ""};
+  return {[wrong](std::string& text) { return MakeNumber<Value>(text, wrong); }, ""};
 }
 
 void CheckItIsANumber(CLI::Option& option) {

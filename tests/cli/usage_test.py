@@ -47,6 +47,15 @@ class Usage(unittest.TestCase):
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(complaint.format("is out of range; it must be"), done.stderr)
 
+    def test_numbers_are_decimal(self):
+        for text, hosts in (("010", 10), ("+2", 2), ("0", 0)):
+            done = escalona("gen", "-s", text, "-u", "1")
+            self.assertEqual((done.returncode, done.stdout.count("http://")), (0, hosts), text)
+        for text in ("0x10", "1e3", "-1", "", "3 ", "2.5"):
+            done = escalona("gen", "-s", text)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"--hosts: '{text}' is not a whole number of 0 or more; write one such as 10;", done.stderr)
+
     def test_every_number_has_a_range(self):
         options = [(words, option) for words, text in commands()
                    for option in re.findall(r"^  (?:-\w,)?(--[\w-]+) U?INT\b", text, re.MULTILINE)]

@@ -25,8 +25,10 @@ class StoreDamageTest : public ::testing::Test {
   StoreDamageTest() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
   ~StoreDamageTest() override {
     fs::remove_all(path_);
-    fs::remove_all(copy_);
+    fs::remove_all(CopyPath());
   }
+
+  std::string CopyPath() const { return path_ + ".copy"; }
 
   RocksOptions Options(bool read_only = false) {
     return {.write_buffer_bytes = 256 << 10,
@@ -57,10 +59,10 @@ class StoreDamageTest : public ::testing::Test {
     {
       const auto store = Open();
       Write(*store, from, to);
-      fs::copy(path_, copy_);
+      fs::copy(path_, CopyPath());
     }
     fs::remove_all(path_);
-    fs::rename(copy_, path_);
+    fs::rename(CopyPath(), path_);
   }
   void WriteTables() {
     const auto store = Open();
@@ -107,7 +109,6 @@ class StoreDamageTest : public ::testing::Test {
   }
 
   std::string path_ = (fs::temp_directory_path() / "escalona-XXXXXX").string();
-  const std::string copy_ = path_ + ".copy";
   std::string warning_;
 };
 

@@ -5,7 +5,6 @@
 //   assoc_bench work KEYS WRITES              nothing but writes, to be run under valgrind
 //   assoc_bench durable NEW-FOLDER ASSOCIATORS KEYS  bytes on disk and in the log, restart
 // Each figure is one line "name value"; bench/assoc.py sets them beside Redis.
-#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "assoc_ids.h"
 #include "durable_figures.h"
 #include "escalona/associations.h"
+#include "heap.h"
 #include "redis_peer.h"
 
 namespace escalona {
@@ -34,11 +34,6 @@ double CpuSeconds() {
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-size_t HeapBytes() {
-  const auto info = mallinfo2();
-  return info.uordblks + info.hblkhd;
 }
 
 class Load {

@@ -9,7 +9,6 @@
 // alone, taking one key and value of the same size per URL. Processor time is that of the calling
 // threads and does not count RocksDB's own; it tells more than time where the machine is shared.
 // Files stand in $ESCALONA_BENCH_DIR or the usual temporary folder.
-#include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,6 +25,7 @@
 #include <vector>
 
 #include "escalona/frontier.h"
+#include "heap.h"
 #include "store/store.h"
 
 namespace escalona {
@@ -286,16 +286,14 @@ int Queues() {
     }
   };
   complete(0, kBatch);
-  const auto used = [] { return static_cast<double>(mallinfo2().uordblks + mallinfo2().hblkhd); };
+  const auto used = [] { return static_cast<double>(HeapBytes()); };
   frontier.reset();
-  malloc_trim(0);
   frontier = MustOpen(folder.path(), clock);
   const double before = used();
   complete(kBatch, count);
   frontier.reset();
   // Into tables: what the store would read back into its write buffers is not memory of queues.
   if (!(*store::OpenRocksStore(folder.path(), {.create = false}))->Compact().ok()) return 2;
-  malloc_trim(0);
   const double closed = used();
   frontier = MustOpen(folder.path(), clock);
   std::printf(

@@ -1,9 +1,9 @@
-// How programs, not the library, allocate: with jemalloc, set up for servers that keep much in
-// small pieces. As many arenas as processors, so that what one thread frees another uses (with the
-// C library's, a server of many threads that evicts lists keeps several times what it has), and
-// large pages, without which a random access to many lists mostly waits for the page tables.
+// How programs, not the library, allocate: with jemalloc, and as many arenas as processors, so that
+// what one thread frees another uses. In the C library's arenas, a server of many threads that
+// evicts lists keeps several times what it has.
 extern "C" {
-extern const char* malloc_conf;  // read by jemalloc before main(); MALLOC_CONF in the environment
-                                 // goes over it
-const char* malloc_conf = "percpu_arena:percpu,thp:always";
+// Read by jemalloc before main(); MALLOC_CONF in the environment goes over it. Large pages
+// (thp:always) make lookups in many lists faster and the frontier slower while it merges tables.
+extern const char* malloc_conf;
+const char* malloc_conf = "percpu_arena:percpu";
 }

@@ -280,10 +280,22 @@ absl::Status Namespaces::Save(std::string_view name, const Namespace& saved) {
 }
 
 absl::StatusOr<bool> Namespaces::Put(std::string_view name, const NamespaceSettings& settings) {
+  return Update(name, [&settings](NamespaceSettings& edited) {
+    edited = settings;
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<bool> Namespaces::Update(std::string_view name,
+                                        absl::FunctionRef<absl::Status(NamespaceSettings&)> edit) {
   if (absl::Status status = CheckName(name); !status.ok()) return status;
-  if (absl::Status status = CheckSettings(settings); !status.ok()) return status;
   const std::lock_guard<std::mutex> change(change_mutex_);
-  if (const auto there = Find(name); there != nullptr) {
+  const auto there = Find(name);
+  NamespaceSettings settings;
+  if (there != nullptr) settings = there->settings();
+  if (absl::Status status = edit(settings); !status.ok()) return status;
+  if (absl::Status status = CheckSettings(settings); !status.ok()) return status;
+  if (there != nullptr) {
     if (absl::Status status = Change(name, *there, settings); !status.ok()) return status;
     return false;
   }

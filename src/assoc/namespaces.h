@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
@@ -136,6 +137,11 @@ class Namespaces {
   // is empty, too long, or has other characters than letters, digits, '-', '_', '.'; a setting out
   // of range. FailedPrecondition: a setting that is chosen once. On failure nothing has changed.
   absl::StatusOr<bool> Put(std::string_view name, const NamespaceSettings& settings);
+  // The same for some of the settings: `edit` gets those there are, or the usual ones. Nobody else
+  // changes them meanwhile, so `edit` must not call Put, Update or Drop. What it says other than OK
+  // is given back.
+  absl::StatusOr<bool> Update(std::string_view name,
+                              absl::FunctionRef<absl::Status(NamespaceSettings&)> edit);
   // With everything in it; waits for calls under way. NotFound; FailedPrecondition: the default
   // one.
   absl::Status Drop(std::string_view name);
@@ -165,7 +171,7 @@ class Namespaces {
   const Clock& clock_;
   const Options options_;
   std::shared_ptr<Namespace> default_;
-  std::mutex change_mutex_;  // one Put or Drop at a time
+  std::mutex change_mutex_;  // one Put, Update or Drop at a time
   mutable std::shared_mutex mutex_;
   Map map_;  // guarded by mutex_
   uint64_t next_id_ = 1;

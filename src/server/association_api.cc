@@ -386,6 +386,12 @@ bool ReadSettings(std::string_view body, NamespaceSettings& settings, Response& 
   return true;
 }
 
+bool CheckRanges(const NamespaceSettings& settings, Response& response) {
+  const auto [field, right] = assoc::WrongSetting(settings);
+  if (!field.empty()) SetInvalid(field, right, response);
+  return field.empty();
+}
+
 class Api {
  public:
   Api(const AssociationApiOptions& options, const std::unique_ptr<assoc::Namespaces>& namespaces,
@@ -477,20 +483,20 @@ class Api {
 
   void Put(const Request& request, Response& response) const {
     const std::string& name = request.params[0];
-    NamespaceSettings settings;
-    if (const auto there = namespaces_->Find(name); there != nullptr) settings = there->settings();
-    const NamespaceSettings before = settings;
-    if (!ReadSettings(request.body, settings, response)) return;
-    if (const auto [field, right] = assoc::WrongSetting(settings); !field.empty()) {
-      SetInvalid(field, right, response);
-      return;
-    }
-    const auto made = namespaces_->Put(name, settings);
+    bool said = false;
+    bool saturates = false;  // is asked to change
+    const auto made = namespaces_->Update(name, [&](NamespaceSettings& settings) {
+      const NamespaceSettings before = settings;
+      said = !ReadSettings(request.body, settings, response) || !CheckRanges(settings, response);
+      saturates = settings.saturate_32bit != before.saturate_32bit;
+      return said ? absl::InvalidArgumentError("") : absl::OkStatus();
+    });
+    if (said) return;
     if (!made.ok()) {
       std::string_view field;
       if (absl::IsInvalidArgument(made.status())) field = "namespace";
       if (absl::IsFailedPrecondition(made.status())) {
-        field = settings.saturate_32bit != before.saturate_32bit ? "saturate32Bit" : "internIds";
+        field = saturates ? "saturate32Bit" : "internIds";
       }
       SetError(made.status(), field, response);
       return;

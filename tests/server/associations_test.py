@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -252,6 +253,24 @@ class Associations(unittest.TestCase):
         self.assertEqual(client.top("u", "", "shop"), [])
         server.kill()
         self.assertEqual(self.serve().client().top("u", "", "shop"), [])
+
+    def test_settings_that_are_put_at_the_same_time_are_all_kept(self):
+        server = self.serve()
+        server.client().json("PUT", "/ns/busy", status=201)
+        names = ("k", "maxPairs", "writesPerSecond", "eventWindow")
+
+        def put(name):
+            client = server.client()
+            for value in range(1, 51):
+                client.json("PUT", "/ns/busy", {name: value})
+
+        threads = [threading.Thread(target=put, args=(name,)) for name in names]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        settings = server.client().json("GET", "/ns/busy")["settings"]
+        self.assertEqual([settings[name] for name in names], [50] * 4)
 
     def test_a_namespace_is_dropped_at_once_whoever_stalls_in_it(self):
         server = self.serve()

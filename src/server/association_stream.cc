@@ -76,7 +76,7 @@ class LineSink : public BodySink {
   }
 
   void Finish(Response& response) override {
-    if (!carry_.empty() || skipping_) {
+    if (writer_.failed().ok() && (!carry_.empty() || skipping_)) {
       const std::string last = std::move(carry_);
       TakeLine(last);
     }
@@ -141,7 +141,11 @@ class LineSink : public BodySink {
       carry_.clear();
       piece = joined;
     }
-    while (!piece.empty()) {
+    if (!PassMark(piece)) {
+      carry_ = piece;
+      return;
+    }
+    while (!piece.empty() && writer_.failed().ok()) {
       const size_t end = LineEnd(piece);
       if (end == std::string_view::npos) break;
       TakeLine(piece.substr(0, end));
@@ -156,10 +160,29 @@ class LineSink : public BodySink {
     carry_.clear();
   }
 
-  // Of CSV: the names of the columns.
-  static bool IsHeader(std::string_view line) {
-    constexpr std::string_view kNames = "key,associatedKey";
-    return line.starts_with(kNames) && (line.size() == kNames.size() || line[kNames.size()] == ',');
+  // Passes over the mark that some programs put before UTF-8. False: it may have begun, and the
+  // next piece will tell.
+  bool PassMark(std::string_view& piece) {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    if (mark_passed_) return true;
+    if (piece.size() < kMark.size() && kMark.starts_with(piece)) return false;
+    mark_passed_ = true;
+    if (piece.starts_with(kMark)) piece.remove_prefix(kMark.size());
+    return true;
+  }
+
+  // Whether the line, of CSV, names the columns.
+  bool IsHeader(std::string_view line) {
+    if (std::exchange(header_passed_, true)) return false;
+    ItemError error;
+    const ItemParser::Header header = parser_.TakeHeader(line, error);
+    if (header == ItemParser::Header::kWrong) writer_.Fail(error);
+    return header != ItemParser::Header::kNone;
+  }
+
+  bool Parse(std::string_view line, AssociationItem& item, ItemError& error) {
+    return format_ == StreamFormat::kCsv ? parser_.ParseRow(line, item, error)
+                                         : parser_.ParseOne(line, item, error);
   }
 
   void TakeLine(std::string_view line) {
@@ -173,16 +196,10 @@ class LineSink : public BodySink {
       writer_.Refuse(index_++, LongLine());
       return;
     }
+    if (format_ == StreamFormat::kCsv && IsHeader(line)) return;
     AssociationItem item;
     ItemError error;
-    if (format_ == StreamFormat::kCsv) {
-      if (!std::exchange(header_passed_, true) && IsHeader(line)) return;
-      if (parser_.ParseRow(line, item, error)) {
-        OnItem(item, index_);
-      } else {
-        writer_.Refuse(index_, error);
-      }
-    } else if (parser_.ParseOne(line, item, error)) {
+    if (Parse(line, item, error)) {
       OnItem(item, index_);
     } else {
       writer_.Refuse(index_, error);
@@ -197,6 +214,7 @@ class LineSink : public BodySink {
   bool begun_ = false;  // something but blanks has come
   bool is_array_ = false;
   bool skipping_ = false;
+  bool mark_passed_ = false;
   bool header_passed_ = false;
 };
 

@@ -31,6 +31,11 @@ void AssociationWriter::Refuse(uint64_t index, const absl::Status& status) {
   Refuse(index, ItemError{"", std::string(status.message())});
 }
 
+void AssociationWriter::Fail(const ItemError& error) {
+  failed_ = absl::InvalidArgumentError(std::string(error.field) + " " + error.message);
+  failed_field_ = error.field;
+}
+
 void AssociationWriter::Count(std::span<const AssociationItem> items) {
   increments_.clear();
   places_.clear();
@@ -105,7 +110,7 @@ void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey
 
 void AssociationWriter::Respond(Response& response) const {
   if (!failed_.ok()) {
-    SetError(failed_, "", response);
+    SetError(failed_, failed_field_, response);
     return;
   }
   std::string& body = response.body;

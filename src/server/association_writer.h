@@ -44,8 +44,10 @@ class AssociationWriter {
   // Replaces the list of `key`; `index` is the place of its first entry.
   void Replace(std::string_view key, std::span<const CountedKey> list, uint64_t index);
   void Refuse(uint64_t index, const ItemError& error);
+  // The request as a whole is wrong.
+  void Fail(const ItemError& error);
 
-  // The store's error, after which nothing else should be written.
+  // The store's error, or what is wrong with the whole: after it nothing else should be written.
   const absl::Status& failed() const { return failed_; }
   void Respond(Response& response) const;
 
@@ -60,6 +62,7 @@ class AssociationWriter {
   uint64_t refused_ = 0;
   std::vector<IndexedItemError> errors_;
   absl::Status failed_;
+  std::string_view failed_field_;
   // Kept for their memory.
   std::vector<AssociationIncrement> increments_;
   std::vector<size_t> places_;

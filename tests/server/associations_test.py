@@ -192,6 +192,36 @@ class Associations(unittest.TestCase):
         self.assertEqual(client.top("a"), [('5" nail', 3), ('6"" nail', 2), ("w", 1)])
         self.assertEqual(client.top("b"), [('x\n"y,"', 7)])
 
+    def test_a_header_of_csv_says_what_the_columns_are(self):
+        client = self.serve().client()
+        csv = {"Content-Type": "text/csv"}
+        space = lambda i: f"/ns/csv{i}/associations"
+        headers = [("key,associatedKey", "a,b"), ("Key,AssociatedKey", "a,b"), ('"key","associatedKey"', "a,b"),
+                   ('"key","associatedKey","count"', "a,b,1"), ("\ufeffkey,associatedKey", "a,b"), ("\ufeff", "a,b"),
+                   ('\ufeff"key","associatedKey"', "a,b"), (" key ,\tassociatedKey ", "a,b"), ('key, "associatedKey"', "a,b"),
+                   ("associatedKey,key", "b,a"), ("KEY,ASSOCIATEDKEY,COUNT", "a,b,1"), ("key,associatedKey,frequency", "a,b"),
+                   ("count,eventId,associatedKey,key", "1,e,b,a"), ("key,associatedKey,count,eventId", "a,b,1,e")]
+        for i, (header, row) in enumerate(headers):
+            client.json("PUT", f"/ns/csv{i}", status=201)
+            self.assertEqual(client.json("POST", space(i) + "/batch", f"{header}\r\n{row}\r\n", csv), {"accepted": 1, "errors": []}, header)
+            self.assertEqual(client.ask("GET", space(i))[1], '{"key":"a","associatedKey":"b","frequency":1}\n', header)
+        known = client.json("POST", space(i) + "/batch", "associatedKey,key,eventId\nc,a,e\nc,a,f\nc,a\n", csv)
+        self.assertEqual((known["accepted"], known["duplicates"], known["errors"]), (2, 1, []))
+        client.json("PUT", "/ns/wrong", status=201)
+        for header, words in [("key,associatedKey,weight", "an unknown column: 'weight'"), ("key,associatedKey,", "an unknown column: ''"),
+                              ("key,associatedKey,Key", "a column twice: 'Key'"), ("key,count,associatedKey,frequency", "a column twice: 'frequency'")]:
+            for path in ("batch", "import?mode=replace"):
+                for end in ("\na,b,1\n", ""):
+                    status, text, _ = client.ask("POST", "/ns/wrong/associations/" + path, header + end, csv)
+                    self.assertEqual((status, json.loads(text)["field"]), (400, "header"), text)
+                    self.assertIn("header names " + words, text)
+        rows = "q,w,\na,b,1,e\nkey\nq,w,x\n,w\n"
+        answer = client.json("POST", "/ns/wrong/associations/batch", rows, csv)
+        self.assertEqual([(e["index"], e["field"]) for e in answer["errors"]],
+                         [(0, "count"), (1, ""), (2, "associatedKey"), (3, "count"), (4, "key")])
+        self.assertEqual(answer["errors"][1]["message"], "has more values than there are columns, which are key,associatedKey,count")
+        self.assertEqual(client.json("GET", "/ns/wrong/totals")["pairs"], 0)
+
     def test_a_basket_there_is_no_room_for_may_be_sent_again(self):
         client = self.serve().client()
         client.json("PUT", "/ns/small", {"maxPairs": 2}, status=201)

@@ -156,11 +156,13 @@ void Namespace::Apply(const NamespaceSettings& settings) {
   if (events_ == nullptr || settings.event_window != settings_.event_window) {
     events_ = std::make_shared<EventWindow>(settings.event_window);
   }
+  if (settings.writes_per_second != settings_.writes_per_second) {
+    tokens_at_ = absl::InfinitePast();
+    tokens_ = 0;
+  }
   settings_ = settings;
   k_ = settings.k;
-  limited_ = settings.writes_per_second != 0;
-  tokens_at_ = absl::InfinitePast();
-  tokens_ = 0;
+  limited_ = limit_rate_ && settings.writes_per_second != 0;
   counter_->SetMaxPairs(MaxPairs(settings));
 }
 
@@ -226,6 +228,7 @@ absl::StatusOr<std::shared_ptr<Namespace>> Namespaces::OpenNamespace(
   if (!counter.ok()) return counter.status();
   auto opened = std::make_shared<Namespace>();
   opened->id_ = id;
+  opened->limit_rate_ = options_.limit_rate;
   opened->counter_ = std::move(*counter);
   opened->age_since_ = clock_.Now();
   opened->Apply(settings);

@@ -49,7 +49,7 @@ struct NamespaceUsage {
   // Since the namespace was made; a crash may lose those of the last second.
   uint64_t writes = 0;   // associations counted
   uint64_t reads = 0;    // lists and pairs asked for
-  uint64_t refused = 0;  // writes beyond a quota; a stream refused at its beginning is one
+  uint64_t refused = 0;  // writes beyond a quota; a stream for which the rate was too high is one
 };
 
 // Thread-safe. Lives as long as somebody holds it, even when it has been dropped; Drop waits for
@@ -92,6 +92,7 @@ class Namespace {
   uint64_t AgeAt(absl::Time now) const;
 
   uint64_t id_ = 0;
+  bool limit_rate_ = true;
   std::unique_ptr<DurableAssociations> counter_;
   Heir* heir_ = nullptr;  // set when it is dropped
   mutable std::mutex mutex_;
@@ -121,6 +122,8 @@ class Namespaces {
     size_t memory_bytes = std::numeric_limits<size_t>::max();  // for all of them together
     // A checkpoint is due when a restart would have to read this many changes.
     uint64_t checkpoint_changes = 4000000;
+    // Whether writes_per_second limits anybody: it protects a server from its clients.
+    bool limit_rate = true;
     uint64_t hash_seed = 0;
   };
 

@@ -41,9 +41,12 @@ class DataTarget : public AssocTarget {
  public:
   explicit DataTarget(store::DataDirectory data)
       : data_(std::move(data)),
-        // Without a log: everything is written when the service stops.
-        service_({.folder = data_.associations(), .durability = assoc::Durability::kNone}, clock_,
-                 router_) {}
+        // Without a log: everything is written when the service stops. There is no server whose
+        // clients would have to share.
+        service_({.folder = data_.associations(),
+                  .durability = assoc::Durability::kNone,
+                  .limit_rate = false},
+                 clock_, router_) {}
   ~DataTarget() override {
     if (started_) service_.Stop();
   }

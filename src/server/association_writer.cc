@@ -36,6 +36,19 @@ void AssociationWriter::Fail(const ItemError& error) {
   failed_field_ = error.field;
 }
 
+bool AssociationWriter::MayGoOn(uint64_t next, const Clock& clock) {
+  const absl::Status status = space_.TakeWrites(0, clock.Now(), retry_after_);
+  if (status.ok()) return true;
+  failed_ = absl::ResourceExhaustedError(std::string(status.message()) + "; the first " +
+                                         std::to_string(next) + " items were looked at, and " +
+                                         std::to_string(accepted_) + " of them counted");
+  next_ = next;
+  space_.CountRefused(1);
+  // Lines that could not be read are refused at once, those before them written later.
+  refused_ -= std::erase_if(errors_, [next](const auto& error) { return error.index >= next; });
+  return false;
+}
+
 void AssociationWriter::Count(std::span<const AssociationItem> items) {
   increments_.clear();
   places_.clear();
@@ -109,12 +122,19 @@ void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey
 }
 
 void AssociationWriter::Respond(Response& response) const {
-  if (!failed_.ok()) {
+  if (failed_.ok()) {
+    response.body = "{" + Result() + "}";
+  } else if (next_.has_value()) {
+    SetQuotaError(failed_, retry_after_, response);
+    response.body.pop_back();
+    response.body += ",\"next\":" + std::to_string(*next_) + "," + Result() + "}";
+  } else {
     SetError(failed_, failed_field_, response);
-    return;
   }
-  std::string& body = response.body;
-  body = "{\"accepted\":" + std::to_string(accepted_);
+}
+
+std::string AssociationWriter::Result() const {
+  std::string body = "\"accepted\":" + std::to_string(accepted_);
   if (duplicates_ > 0) body += ",\"duplicates\":" + std::to_string(duplicates_);
   body += ",\"errors\":[";
   for (const auto& [index, error] : errors_) {
@@ -129,7 +149,7 @@ void AssociationWriter::Respond(Response& response) const {
   if (refused_ > errors_.size()) {
     body += ",\"moreErrors\":" + std::to_string(refused_ - errors_.size());
   }
-  body += '}';
+  return body;
 }
 
 }  // namespace escalona::server

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +28,8 @@ bool AdmitWrites(assoc::Namespace& space, uint64_t n, const Clock& clock, Respon
 
 // The answer is {"accepted": n, "duplicates": n, "errors": [{"index", "field", "message"}, ...]};
 // duplicates are items whose event id was known, left out if there are none. Of many errors the
-// first kShownErrors are listed and the others counted in "moreErrors".
+// first kShownErrors are listed and the others counted in "moreErrors". A stream that was too fast
+// is told so by a 429 that has these, too, and in "next" the index of the item to go on with.
 class AssociationWriter {
  public:
   static constexpr size_t kShownErrors = 1000;
@@ -46,6 +48,9 @@ class AssociationWriter {
   void Refuse(uint64_t index, const ItemError& error);
   // The request as a whole is wrong.
   void Fail(const ItemError& error);
+  // Whether a stream may write its items from number `next` on. If not, that is the answer, with
+  // what was done of those before.
+  bool MayGoOn(uint64_t next, const Clock& clock);
 
   // The store's error, or what is wrong with the whole: after it nothing else should be written.
   const absl::Status& failed() const { return failed_; }
@@ -55,6 +60,8 @@ class AssociationWriter {
   // Counts the items but for those whose event id is known; what is wrong is in wrong_ and places_.
   void Count(std::span<const AssociationItem> items);
   void Refuse(uint64_t index, const absl::Status& status);
+  // "accepted", "duplicates", "errors", "moreErrors".
+  std::string Result() const;
 
   assoc::Namespace& space_;
   uint64_t accepted_ = 0;
@@ -63,6 +70,8 @@ class AssociationWriter {
   std::vector<IndexedItemError> errors_;
   absl::Status failed_;
   std::string_view failed_field_;
+  std::optional<uint64_t> next_;  // where a stream was too fast: its first item nobody looked at
+  absl::Duration retry_after_;
   // Kept for their memory.
   std::vector<AssociationIncrement> increments_;
   std::vector<size_t> places_;

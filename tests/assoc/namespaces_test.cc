@@ -208,6 +208,31 @@ TEST_F(NamespacesTest, WritesPerSecondAreAllowedOnTheWhole) {
   EXPECT_FALSE(space->TakeWrites(1, clock_.Now(), wait).ok());
 }
 
+TEST_F(NamespacesTest, OnlyAnotherRateForgetsWhatIsOwed) {
+  Open();
+  NamespaceSettings settings;
+  settings.writes_per_second = 10;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  const auto space = spaces_->Find("a");
+  absl::Duration wait;
+  EXPECT_TRUE(space->TakeWrites(100, clock_.Now(), wait).ok());
+  settings.k = 7;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  EXPECT_FALSE(space->TakeWrites(1, clock_.Now(), wait).ok());
+  settings.writes_per_second = 20;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  EXPECT_TRUE(space->TakeWrites(1, clock_.Now(), wait).ok());
+}
+
+TEST_F(NamespacesTest, ARateLimitsNobodyWhereItIsNotAsked) {
+  Open({.limit_rate = false});
+  NamespaceSettings settings;
+  settings.writes_per_second = 1;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  EXPECT_FALSE(spaces_->Find("a")->limited());
+  EXPECT_EQ(spaces_->Find("a")->settings(), settings);
+}
+
 TEST_F(NamespacesTest, AMemoryBudgetIsSharedAndChangesNothing) {
   Open({.memory_bytes = 200 << 10});
   ASSERT_TRUE(spaces_->Put("a", {}).ok());

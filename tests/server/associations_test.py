@@ -361,10 +361,26 @@ class Associations(unittest.TestCase):
         client.json("POST", "/ns/small/associations/import?mode=replace", "c,x,3\nc,y,2\nc,z,1\n", rows)
         self.assertEqual(refused(), 5)
         client.json("PUT", "/ns/small", {"maxPairs": 0, "writesPerSecond": 1})
-        client.json("POST", "/ns/small/associations/batch", "a,x\n" * 100000, rows)
+        status, text, headers = client.ask("POST", "/ns/small/associations/batch", "key,associatedKey\n" + "a,x\n" * 100000, rows)
+        answer = json.loads(text)
+        self.assertEqual((status, answer["next"], answer["accepted"], answer["errors"]), (429, 4096, 4096, []))
+        self.assertEqual(answer["message"], "the namespace may make 1 writes a second; the first 4096 items were looked at, and 4096 of them counted")
+        self.assertGreater(int(headers["Retry-After"]), 4000)
+        self.assertEqual(refused(), 6)
         for path in ("batch", "import?mode=replace"):
             self.assertEqual(client.ask("POST", "/ns/small/associations/" + path, "a,x\n", rows)[0], 429)
-        self.assertEqual(refused(), 7)
+        self.assertEqual(refused(), 8)
+        client.json("PUT", "/ns/small", {"k": 7})  # pays nothing
+        self.assertEqual(client.ask("POST", "/ns/small/associations", {"key": "a", "associatedKey": "x"})[0], 429)
+
+    def test_the_rate_of_a_namespace_limits_nobody_who_has_the_folder(self):
+        server = self.serve()
+        server.client().json("PUT", "/ns/default", {"writesPerSecond": 1})
+        server.stop()
+        done = subprocess.run([PROGRAM, "assoc", "import", "--data", server.data, "--format", "csv"], input="a,x\n" * 10000,
+                              capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("10000 associations imported\n", ""))
+        self.assertEqual(self.serve().client().json("GET", "/ns/default")["settings"]["writesPerSecond"], 1)
 
     def test_counts_fade_by_half(self):
         client = self.serve().client()

@@ -105,11 +105,6 @@ NamespaceSettings Namespace::settings() const {
   return settings_;
 }
 
-std::shared_ptr<EventWindow> Namespace::events() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return events_;
-}
-
 NamespaceUsage Namespace::Usage() const {
   return {.totals = counter_->Totals(),
           .memory_bytes = counter_->MemoryBytes(),
@@ -153,9 +148,7 @@ uint64_t Namespace::AgeAt(absl::Time now) const {
 
 void Namespace::Apply(const NamespaceSettings& settings) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (events_ == nullptr || settings.event_window != settings_.event_window) {
-    events_ = std::make_shared<EventWindow>(settings.event_window);
-  }
+  if (settings.event_window != settings_.event_window) events_.SetCapacity(settings.event_window);
   if (settings.writes_per_second != settings_.writes_per_second) {
     tokens_at_ = absl::InfinitePast();
     tokens_ = 0;

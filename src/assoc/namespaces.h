@@ -62,7 +62,7 @@ class Namespace {
   ~Namespace();
 
   DurableAssociations& counter() { return *counter_; }
-  std::shared_ptr<EventWindow> events() const;
+  EventWindow& events() { return events_; }
   NamespaceSettings settings() const;
   uint64_t k() const { return k_.load(std::memory_order_relaxed); }
   NamespaceUsage Usage() const;
@@ -95,10 +95,10 @@ class Namespace {
   bool limit_rate_ = true;
   std::unique_ptr<DurableAssociations> counter_;
   Heir* heir_ = nullptr;  // set when it is dropped
+  EventWindow events_{NamespaceSettings().event_window};
   mutable std::mutex mutex_;
-  std::shared_ptr<EventWindow> events_;  // guarded by mutex_, as are the next ones
-  NamespaceSettings settings_;
-  absl::Time age_since_;  // the age is base_age_ half-lives at this time
+  NamespaceSettings settings_;  // guarded by mutex_, as are the next ones
+  absl::Time age_since_;        // the age is base_age_ half-lives at this time
   uint64_t base_age_ = 0;
   double tokens_ = 0;
   absl::Time tokens_at_ = absl::InfinitePast();

@@ -116,13 +116,9 @@ void PostOne(Call& call) {
     return;
   }
   if (!AdmitWrites(*call.space, 1, call.clock, call.response)) return;
-  std::shared_ptr<EventWindow> events;
-  if (!item.event_id.empty()) {
-    events = call.space->events();
-    if (!events->Admit(item.event_id)) {
-      call.response.status = 204;
-      return;
-    }
+  if (!item.event_id.empty() && !call.space->events().Admit(item.event_id)) {
+    call.response.status = 204;
+    return;
   }
   const auto counted = counter.Increment(item.key, item.associated_key, item.count);
   if (counted.ok()) {
@@ -130,7 +126,7 @@ void PostOne(Call& call) {
     call.response.status = 204;
     return;
   }
-  if (events != nullptr) events->Forget(item.event_id);
+  if (!item.event_id.empty()) call.space->events().Forget(item.event_id);
   if (absl::IsResourceExhausted(counted.status())) {
     call.space->CountRefused(1);
     SetQuotaError(counted.status(), kRetryFull, call.response);

@@ -50,46 +50,55 @@ bool AssociationWriter::MayGoOn(uint64_t next, const Clock& clock) {
 }
 
 void AssociationWriter::Count(std::span<const AssociationItem> items) {
-  increments_.clear();
-  places_.clear();
   wrong_.clear();
-  std::shared_ptr<EventWindow> events;
-  for (size_t i = 0; i < items.size(); ++i) {
+  for (size_t i = 0; i < items.size() && failed_.ok(); ++i) {
     const AssociationItem& item = items[i];
     if (!item.event_id.empty()) {
-      if (events == nullptr) events = space_.events();
-      if (!events->Admit(item.event_id)) {
+      // Whether the one before will be counted must be known, or this one might count instead.
+      if (event_ids_.contains(item.event_id)) CountGathered(items);
+      if (!space_.events().Admit(item.event_id)) {
         ++duplicates_;
         continue;
       }
+      event_ids_.insert(item.event_id);
     }
     increments_.push_back({item.key, item.associated_key, item.count});
     places_.push_back(i);
   }
-  const auto counted = space_.counter().IncrementBatch(increments_, &wrong_);
-  if (!counted.ok()) {
+  CountGathered(items);
+}
+
+void AssociationWriter::CountGathered(std::span<const AssociationItem> items) {
+  batch_errors_.clear();
+  const auto counted = space_.counter().IncrementBatch(increments_, &batch_errors_);
+  if (counted.ok()) {
+    accepted_ += *counted;
+    space_.CountWrites(*counted);
+  } else {
     failed_ = counted.status();
-    return;
   }
-  accepted_ += *counted;
-  space_.CountWrites(*counted);
-  for (const AssociationBatchError& wrong : wrong_) {
-    const AssociationItem& item = items[places_[wrong.index]];
-    if (!item.event_id.empty()) events->Forget(item.event_id);
+  for (AssociationBatchError& wrong : batch_errors_) {
+    wrong.index = places_[wrong.index];
+    const AssociationItem& item = items[wrong.index];
+    if (!item.event_id.empty()) space_.events().Forget(item.event_id);
     if (absl::IsResourceExhausted(wrong.status)) space_.CountRefused(1);
+    wrong_.push_back(std::move(wrong));
   }
+  increments_.clear();
+  places_.clear();
+  event_ids_.clear();
 }
 
 void AssociationWriter::Write(std::span<const AssociationItem> items,
                               std::span<const uint64_t> indices) {
   Count(items);
   for (const AssociationBatchError& wrong : wrong_) {
-    Refuse(indices[places_[wrong.index]], wrong.status);
+    Refuse(indices[wrong.index], wrong.status);
   }
 }
 
 void AssociationWriter::Write(const Basket& basket, uint64_t index) {
-  if (!basket.event_id.empty() && !space_.events()->Admit(basket.event_id)) {
+  if (!basket.event_id.empty() && !space_.events().Admit(basket.event_id)) {
     ++duplicates_;
     return;
   }
@@ -102,7 +111,7 @@ void AssociationWriter::Write(const Basket& basket, uint64_t index) {
   Count(items);
   if (wrong_.empty()) return;
   if (wrong_.size() == items.size() && !basket.event_id.empty()) {
-    space_.events()->Forget(basket.event_id);
+    space_.events().Forget(basket.event_id);
   }
   Refuse(index, wrong_.front().status);
 }

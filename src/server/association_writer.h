@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "assoc/namespaces.h"
 #include "escalona/clock.h"
@@ -57,8 +58,11 @@ class AssociationWriter {
   void Respond(Response& response) const;
 
  private:
-  // Counts the items but for those whose event id is known; what is wrong is in wrong_ and places_.
+  // Counts the items but for those whose event id is known; what is wrong with which of them is in
+  // wrong_.
   void Count(std::span<const AssociationItem> items);
+  // Counts what Count has gathered.
+  void CountGathered(std::span<const AssociationItem> items);
   void Refuse(uint64_t index, const absl::Status& status);
   // "accepted", "duplicates", "errors", "moreErrors".
   std::string Result() const;
@@ -72,10 +76,12 @@ class AssociationWriter {
   std::string_view failed_field_;
   std::optional<uint64_t> next_;  // where a stream was too fast: its first item nobody looked at
   absl::Duration retry_after_;
+  std::vector<AssociationBatchError> wrong_;
   // Kept for their memory.
   std::vector<AssociationIncrement> increments_;
-  std::vector<size_t> places_;
-  std::vector<AssociationBatchError> wrong_;
+  std::vector<size_t> places_;                       // of the increments among the items
+  absl::flat_hash_set<std::string_view> event_ids_;  // of the increments
+  std::vector<AssociationBatchError> batch_errors_;
 };
 
 }  // namespace escalona::server

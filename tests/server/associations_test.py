@@ -244,6 +244,27 @@ class Associations(unittest.TestCase):
         self.assertEqual((answer["accepted"], answer["duplicates"]), (1, 1))
         self.assertEqual(client.top("a"), [("b", 2)])
 
+    def test_another_event_window_keeps_the_newest_ids(self):
+        client = self.serve().client()
+        count = lambda event: client.json("POST", "/ns/events/associations/batch", [{"key": "a", "associatedKey": "b", "eventId": event}])["accepted"]
+        client.json("PUT", "/ns/events", {"eventWindow": 2}, status=201)
+        self.assertEqual([count("1"), count("2"), count("3")], [1, 1, 1])
+        client.json("PUT", "/ns/events", {"eventWindow": 1000})
+        self.assertEqual([count("2"), count("3"), count("4")], [0, 0, 1])
+        client.json("PUT", "/ns/events", {"k": 5})
+        client.json("PUT", "/ns/events", {"eventWindow": 1})
+        self.assertEqual([count("4"), count("3")], [0, 1])
+
+    def test_an_item_that_is_refused_takes_its_event_id_from_nobody(self):
+        client = self.serve().client()
+        client.json("PUT", "/ns/full", {"maxPairs": 1}, status=201)
+        client.add("a", "x", 1, "full")
+        items = [("b", "1"), ("x", "1"), ("x", "1"), ("c", "2"), ("d", "2"), ("x", "3"), ("x", "3")]
+        items = [{"key": "a", "associatedKey": key, "eventId": event} for key, event in items]
+        answer = client.json("POST", "/ns/full/associations/batch", items)
+        self.assertEqual((answer["accepted"], answer["duplicates"], [e["index"] for e in answer["errors"]]), (2, 2, [0, 3, 4]))
+        self.assertEqual(client.top("a", "", "full"), [("x", 3)])
+
     def test_namespaces_are_separate_limited_and_durable(self):
         server = self.serve()
         client = server.client()

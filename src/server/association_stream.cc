@@ -339,22 +339,24 @@ class ReplaceSink : public LineSink {
     if (item.key != key_ || list_.empty()) {
       Flush();
       key_ = item.key;
-      first_ = index;
     }
     list_.push_back({std::string(item.associated_key), item.count});
+    indices_.push_back(index);
   }
   void EndPiece() override {}
   void End() override { Flush(); }
 
  private:
   void Flush() {
-    if (!list_.empty() && MayWrite(list_.size(), first_)) writer_.Replace(key_, list_, first_);
+    if (list_.empty()) return;
+    if (MayWrite(list_.size(), indices_.front())) writer_.Replace(key_, list_, indices_);
     list_.clear();
+    indices_.clear();
   }
 
   std::string key_;
   std::vector<CountedKey> list_;
-  uint64_t first_ = 0;
+  std::vector<uint64_t> indices_;
 };
 
 class ExportSource : public BodySource {

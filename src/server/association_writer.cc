@@ -6,6 +6,35 @@
 #include <utility>
 
 namespace escalona::server {
+namespace {
+
+uint64_t MaxCount(const assoc::Namespace& space) {
+  return space.settings().saturate_32bit ? AssociationOptions::kSaturate32Bit
+                                         : AssociationOptions().max_count;
+}
+
+// The first entry for which a list was refused, by its place, and what is wrong with it.
+std::pair<size_t, ItemError> WrongEntry(std::span<const CountedKey> list, uint64_t max_count,
+                                        const absl::Status& refused) {
+  if (list.front().count > max_count) {
+    return {0, {"count", "must be a whole number from 1 to " + std::to_string(max_count)}};
+  }
+  absl::flat_hash_set<std::string_view> keys;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (i > 0 && list[i].count > list[i - 1].count) {
+      return {i,
+              {"count", "must not be greater than that of the line before, " +
+                            std::to_string(list[i - 1].count) + ": counts fall within a list"}};
+    }
+    if (!keys.insert(list[i].key).second) {
+      return {i, {"associatedKey", "is in the list twice"}};
+    }
+  }
+  return {0, {"", std::string(refused.message())}};
+}
+
+}  // namespace
+
 void SetQuotaError(const absl::Status& status, absl::Duration retry_after, Response& response) {
   SetError(status, "", response);
   const auto seconds = static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(retry_after)));
@@ -117,14 +146,19 @@ void AssociationWriter::Write(const Basket& basket, uint64_t index) {
 }
 
 void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey> list,
-                                uint64_t index) {
+                                std::span<const uint64_t> indices) {
   const absl::Status status = space_.counter().Replace(key, list);
   if (status.ok()) {
     accepted_ += list.size();
     space_.CountWrites(list.size());
-  } else if (absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
-    if (absl::IsResourceExhausted(status)) space_.CountRefused(list.size());
-    Refuse(index, status);
+  } else if (absl::IsResourceExhausted(status)) {
+    space_.CountRefused(list.size());
+    for (const uint64_t index : indices) Refuse(index, status);
+  } else if (absl::IsInvalidArgument(status)) {
+    const auto [wrong, error] = WrongEntry(list, MaxCount(space_), status);
+    const ItemError others{"", "is of the list of item " + std::to_string(indices[wrong]) +
+                                   ", which is refused as a whole"};
+    for (size_t i = 0; i < list.size(); ++i) Refuse(indices[i], i == wrong ? error : others);
   } else {
     failed_ = status;
   }

@@ -44,8 +44,10 @@ class AssociationWriter {
   // All ordered pairs of the basket. Those that are refused are one error; if all are, its event
   // id is forgotten.
   void Write(const Basket& basket, uint64_t index);
-  // Replaces the list of `key`; `index` is the place of its first entry.
-  void Replace(std::string_view key, std::span<const CountedKey> list, uint64_t index);
+  // Replaces the list of `key`; `indices` are the places of its entries. A list is taken or refused
+  // as a whole: each entry is an error then.
+  void Replace(std::string_view key, std::span<const CountedKey> list,
+               std::span<const uint64_t> indices);
   void Refuse(uint64_t index, const ItemError& error);
   // The request as a whole is wrong.
   void Fail(const ItemError& error);

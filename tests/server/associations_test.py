@@ -439,11 +439,29 @@ class Associations(unittest.TestCase):
         client = self.serve().client()
         answer = client.json("POST", "/associations/import?mode=replace", '{"key":"a","associatedKey":"b","count":1}\n'
                              '{"key":"a","associatedKey":"c","count":2}\n{"key":"d","associatedKey":"b"}')
-        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0, 1]))
         for array in ('[{"key":"a","associatedKey":"b"}]', ' \n\t[\n{"key":"a","associatedKey":"b"}\n]\n', "[]"):
             status, text, _ = client.ask("POST", "/associations/import?mode=replace", array)
             self.assertEqual((status, json.loads(text)["field"]), (400, "body"), text)
             self.assertIn("mode=replace takes one object per line, or CSV", text)
+
+    def test_a_list_that_cannot_be_replaced_is_refused_as_a_whole_and_the_wrong_line_is_named(self):
+        client = self.serve().client()
+        client.json("PUT", "/ns/few", {"maxPairs": 5, "saturate32Bit": True}, status=201)
+        replace = lambda rows: client.json("POST", "/ns/few/associations/import?mode=replace", rows, {"Content-Type": "text/csv"})
+        other = lambda wrong: ("", f"is of the list of item {wrong}, which is refused as a whole")
+        rising = ("count", "must not be greater than that of the line before, 1: counts fall within a list")
+        for rows, accepted, errors in [
+                ("a,x,1\na,y,5\n", 0, [(0, *other(1)), (1, *rising)]),
+                ("b,x,2\nb,y,2\na,x,3\na,y,1\na,z,2\nc,x,9\n", 3, [(2, *other(4)), (3, *other(4)), (4, *rising)]),
+                ("a,x,3\n,wrong\na,x,2\n", 0, [(1, "key", "must not be empty"), (0, *other(2)), (2, "associatedKey", "is in the list twice")]),
+                ("d,x,1\nd,y,1\nd,z,1\n", 0, [(i, "", "the namespace is full: it may have 5 pairs") for i in range(3)])]:
+            answer = replace(rows)
+            got = [(e["index"], e.get("field", ""), e["message"]) for e in answer["errors"]]
+            self.assertEqual((answer["accepted"], got), (accepted, errors), rows)
+        answer = replace(f"c,x,{2**32}\nc,y,7\n")
+        self.assertEqual([(e["index"], e.get("field", "")) for e in answer["errors"]], [(0, "count"), (1, "")])
+        self.assertIn("4294967295", answer["errors"][0]["message"])
 
     def test_the_command_line_works_on_a_server_and_on_a_folder(self):
         def run(*arguments, status=0, text=None):

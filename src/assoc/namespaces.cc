@@ -84,14 +84,28 @@ uint64_t MaxPairs(const NamespaceSettings& settings) {
 }  // namespace
 
 std::pair<std::string_view, std::string_view> WrongSetting(const NamespaceSettings& settings) {
-  if (settings.k < 1 || settings.k > 1000000) return {"k", "must be from 1 to 1000000"};
-  if (settings.event_window > 100000000) return {"eventWindow", "must be from 0 to 100000000"};
+  std::string_view wrong;
+  if (settings.k < 1 || settings.k > 1000000) wrong = "k";
+  if (settings.event_window > 100000000) wrong = "eventWindow";
   if (settings.half_life < absl::ZeroDuration() ||
       (settings.half_life > absl::ZeroDuration() && settings.half_life < absl::Seconds(1)) ||
       settings.half_life > absl::Hours(24 * 36500)) {
-    return {"halfLifeSeconds", "must be 0 (none), or from 1 s to 100 years"};
+    wrong = "halfLifeSeconds";
   }
-  return {};
+  return {wrong, wrong.empty() ? "" : SettingRange(wrong)};
+}
+
+std::string_view SettingRange(std::string_view name) {
+  if (name == "k") return "must be a whole number from 1 to 1000000";
+  if (name == "eventWindow") return "must be a whole number from 0 to 100000000";
+  if (name == "maxPairs" || name == "writesPerSecond") {
+    return "must be a whole number from 0 (no quota) to 18446744073709551615";
+  }
+  if (name == "halfLifeSeconds") {
+    return "must be 0 (none), or a number from 1 to 3153600000 (100 years)";
+  }
+  if (name == "saturate32Bit" || name == "internIds") return "must be true or false";
+  return "is no setting of a namespace";
 }
 
 Namespace::~Namespace() {

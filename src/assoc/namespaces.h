@@ -42,6 +42,8 @@ struct NamespaceSettings {
 // The name, as in the API, of a setting that is out of its range, and what it must be; empty if
 // none is.
 std::pair<std::string_view, std::string_view> WrongSetting(const NamespaceSettings& settings);
+// What a setting must be, by its name in the API.
+std::string_view SettingRange(std::string_view name);
 
 struct NamespaceUsage {
   AssociationTotals totals;

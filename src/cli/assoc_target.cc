@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "cli/address.h"
 #include "escalona/clock.h"
 #include "server/association_service.h"
@@ -86,6 +87,10 @@ class DataTarget : public AssocTarget {
     const auto match = router_.Find(request.method, request.path, request.params);
     if (match.route == nullptr || match.bad_encoding) {
       return absl::InternalError("no route for " + asked.target);
+    }
+    if (service_.namespaces().Find(request.params[0]) == nullptr) {
+      return absl::NotFoundError("the folder has no namespace '" + request.params[0] +
+                                 "'; it has " + absl::StrJoin(service_.namespaces().Names(), ", "));
     }
     if (match.route->upload) {
       if (absl::Status status = Feed(*match.route, request, next, response); !status.ok()) {

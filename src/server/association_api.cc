@@ -12,6 +12,7 @@
 #include "server/association_items.h"
 #include "server/association_stream.h"
 #include "server/association_writer.h"
+#include "server/json_text.h"
 
 namespace escalona::server {
 namespace {
@@ -28,7 +29,7 @@ void SetInvalid(std::string_view field, std::string_view message, Response& resp
            response);
 }
 
-// A number of the query; `fallback` if it is not there. False: it is none, or too small.
+// A number of the query; `fallback` if it is not there. False: it is none, or out of its range.
 template <typename T>
 bool QueryNumber(const Request& request, std::string_view name, T least, T fallback, T& number,
                  Response& response) {
@@ -40,7 +41,10 @@ bool QueryNumber(const Request& request, std::string_view name, T least, T fallb
   if (end.ec == std::errc() && end.ptr == text->data() + text->size() && number >= least) {
     return true;
   }
-  SetInvalid(name, "must be a whole number from " + std::to_string(least) + " on", response);
+  SetInvalid(name,
+             "must be a whole number from " + std::to_string(least) + " to " +
+                 std::to_string(std::numeric_limits<T>::max()),
+             response);
   return false;
 }
 
@@ -341,16 +345,16 @@ bool ReadNumber(const json::value& value, uint64_t& number) {
 // Sets what the body names. False: `response` says what is wrong.
 bool ReadSettings(std::string_view body, NamespaceSettings& settings, Response& response) {
   if (body.empty()) return true;
-  json::error_code code;
-  const json::value value = json::parse({body.data(), body.size()}, code);
-  if (code || !value.is_object()) {
-    SetInvalid("body", code ? "is not JSON: " + code.message() : "must be an object", response);
+  json::value value;
+  std::string wrong = "must be an object";
+  if (!ParseJson(body, value, wrong) || !value.is_object()) {
+    SetInvalid("body", wrong, response);
     return false;
   }
   for (const auto& [name, member] : value.get_object()) {
     const std::string_view field(name.data(), name.size());
     bool good = false;
-    std::string_view right = "must be a whole number from 0 on";
+    std::string_view right = assoc::SettingRange(field);
     if (field == "k") {
       good = ReadNumber(member, settings.k);
     } else if (field == "maxPairs") {
@@ -360,19 +364,15 @@ bool ReadSettings(std::string_view body, NamespaceSettings& settings, Response& 
     } else if (field == "eventWindow") {
       good = ReadNumber(member, settings.event_window);
     } else if (field == "halfLifeSeconds") {
-      right = "must be a number from 0 on";
       json::error_code not_number;
       const auto seconds = member.to_number<double>(not_number);
       good = !not_number && seconds >= 0 && seconds <= 1e10;
       if (good) settings.half_life = absl::Seconds(seconds);
     } else if (field == "saturate32Bit" || field == "internIds") {
-      right = "must be true or false";
       good = member.is_bool();
       if (good) {
         (field == "internIds" ? settings.intern_ids : settings.saturate_32bit) = member.get_bool();
       }
-    } else {
-      right = "is no setting of a namespace";
     }
     if (!good) {
       SetInvalid(field, right, response);

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "escalona/associations.h"
 #include "server/http_message.h"
+#include "server/json_text.h"
 
 namespace escalona::server {
 namespace {
@@ -219,10 +220,9 @@ bool ReadItem(const json::value& value, AssociationItem& item, ItemError& error)
 }
 
 bool ParseDocument(std::string_view text, json::value& value, ItemError& error) {
-  json::error_code code;
-  value = json::parse({text.data(), text.size()}, code);
-  if (!code) return true;
-  error = {"", text.empty() ? "is empty, and should be JSON" : "is not JSON: " + code.message()};
+  std::string wrong;
+  if (ParseJson(text, value, wrong)) return true;
+  error = {"", std::move(wrong)};
   return false;
 }
 

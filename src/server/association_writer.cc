@@ -182,8 +182,11 @@ std::string AssociationWriter::Result() const {
   body += ",\"errors\":[";
   for (const auto& [index, error] : errors_) {
     if (body.back() != '[') body += ',';
-    body += "{\"index\":" + std::to_string(index) + ",\"field\":";
-    AppendJsonString(error.field, body);
+    body += "{\"index\":" + std::to_string(index);
+    if (!error.field.empty()) {
+      body += ",\"field\":";
+      AppendJsonString(error.field, body);
+    }
     body += ",\"message\":";
     AppendJsonString(error.message, body);
     body += '}';

@@ -28,7 +28,8 @@ void SetQuotaError(const absl::Status& status, absl::Duration retry_after, Respo
 bool AdmitWrites(assoc::Namespace& space, uint64_t n, const Clock& clock, Response& response);
 
 // The answer is {"accepted": n, "duplicates": n, "errors": [{"index", "field", "message"}, ...]};
-// duplicates are items whose event id was known, left out if there are none. Of many errors the
+// duplicates are items whose event id was known, left out if there are none; the field is left out
+// where nothing in the item is wrong by itself. Of many errors the
 // first kShownErrors are listed and the others counted in "moreErrors". A stream that was too fast
 // is told so by a 429 that has these, too, and in "next" the index of the item to go on with.
 class AssociationWriter {

@@ -147,6 +147,29 @@ class Associations(unittest.TestCase):
         self.assertEqual(client.error("GET", "/ns/none/associations/a"), (404, "not_found", "namespace"))
         self.assertEqual(client.error("PATCH", "/associations/a")[0], 405)
 
+    def test_errors_say_what_would_be_right(self):
+        client = self.serve().client()
+        message = lambda *request: json.loads(client.ask(*request)[1])["message"]
+        for query, least, most in [("k", 1, 2**63 - 1), ("offset", 0, 2**63 - 1), ("min", 0, 2**64 - 1)]:
+            for value in (most + 1, "x", least - 1):
+                self.assertEqual(message("GET", f"/associations/a?{query}={value}"), f"{query} must be a whole number from {least} to {most}")
+        quota = "must be a whole number from 0 (no quota) to 18446744073709551615"
+        for setting, values, right in [
+                ("k", (-1, 0, 1000001, 2**64, "x", 1.5), "must be a whole number from 1 to 1000000"),
+                ("maxPairs", (-1, 2**64, None), quota), ("writesPerSecond", (-1, 2**64, True), quota),
+                ("eventWindow", (-1, 10**8 + 1, 2**64), "must be a whole number from 0 to 100000000"),
+                ("halfLifeSeconds", (-1, 0.5, 1e11, 3153600001, "x"), "must be 0 (none), or a number from 1 to 3153600000 (100 years)"),
+                ("saturate32Bit", (1, None), "must be true or false"), ("half_life", (1,), "is no setting of a namespace")]:
+            for value in values:
+                self.assertEqual(message("PUT", "/ns/x", {setting: value}), f"{setting} {right}")
+        for body, words in [(b'{"key":"a\xff","associatedKey":"b"}', "is not UTF-8, as JSON must be, at byte 10"),
+                            (b'{"key":x}', "is not JSON: syntax error at byte 8"), (b'{"key":"a"', "is not JSON: incomplete JSON at byte 11"),
+                            (b'{"key":"a"}x', "is not JSON: extra data at byte 12"), (b"", "is empty, and should be JSON")]:
+            self.assertEqual(message("POST", "/associations", body), "body " + words)
+            if body:
+                self.assertEqual(message("PUT", "/ns/x", body), "body " + words)
+                self.assertEqual(client.json("POST", "/associations/batch", body)["errors"], [{"index": 0, "message": words}])
+
     def test_batches_name_wrong_items_and_count_the_others(self):
         client = self.serve().client()
         wrong = [{"key": "a"}, 7, {"key": "", "associatedKey": "b"}, {"key": "a", "associatedKey": "b", "count": 0}]
@@ -155,7 +178,7 @@ class Associations(unittest.TestCase):
         for body in (json.dumps(items), "\n".join(map(json.dumps, items)), "\r\n".join(map(json.dumps, items)) + "\r\n\r\n"):
             answer = client.json("POST", "/associations/batch", body)
             self.assertEqual(answer["accepted"], 2)
-            self.assertEqual([(e["index"], e["field"]) for e in answer["errors"]], fields)
+            self.assertEqual([(e["index"], e.get("field", "")) for e in answer["errors"]], fields)
         self.assertEqual(client.top("a"), [("y\u00e9\n", 6), ("x", 3)])
         self.assertEqual(client.error("POST", "/associations/batch", json.dumps(items)[:-1]), (400, "invalid_argument", "body"))
         self.assertEqual(client.top("a"), [("y\u00e9\n", 6), ("x", 3)])
@@ -217,7 +240,7 @@ class Associations(unittest.TestCase):
                     self.assertIn("header names " + words, text)
         rows = "q,w,\na,b,1,e\nkey\nq,w,x\n,w\n"
         answer = client.json("POST", "/ns/wrong/associations/batch", rows, csv)
-        self.assertEqual([(e["index"], e["field"]) for e in answer["errors"]],
+        self.assertEqual([(e["index"], e.get("field", "")) for e in answer["errors"]],
                          [(0, "count"), (1, ""), (2, "associatedKey"), (3, "count"), (4, "key")])
         self.assertEqual(answer["errors"][1]["message"], "has more values than there are columns, which are key,associatedKey,count")
         self.assertEqual(client.json("GET", "/ns/wrong/totals")["pairs"], 0)
@@ -498,6 +521,9 @@ class Associations(unittest.TestCase):
         self.assertEqual(run("export", "--data", data, "--format", "csv"), open(exported).read())
         self.assertIn("item 1: associatedKey is missing", run("import", "--data", data, status=1, text='{"key": "a"}'))
         self.assertIn("no folder", run("stats", "--data", data + "x", status=2))
+        self.assertIn("the folder has no namespace 'nope'; it has default, one\n", run("top", "--data", data, "--namespace", "nope", "u", status=2))
+        self.assertIn("/dev/full: cannot be written: No space left on device; free some space or choose another place\n",
+                      run("export", "--data", data, "/dev/full", status=2))
         self.assertIn("none.csv: cannot be opened: No such file", run("import", "--data", data, "none.csv", status=2))
 
     def test_the_command_line_reads_and_writes_gzip(self):

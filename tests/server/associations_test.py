@@ -170,6 +170,22 @@ class Associations(unittest.TestCase):
                 self.assertEqual(message("PUT", "/ns/x", body), "body " + words)
                 self.assertEqual(client.json("POST", "/associations/batch", body)["errors"], [{"index": 0, "message": words}])
 
+    def test_a_member_that_is_there_twice_is_refused_and_not_chosen(self):
+        client = self.serve().client()
+        wrong = ['{"key":"a","key":"b","associatedKey":"x"}', '{"key":"a","Key":"b","associatedKey":"x"}', '{"key":"a","k\\u0065y":"b","associatedKey":"x"}',
+                 '{"key":"a","associatedKey":"x","count":1,"frequency":2}', '{"key":"a","associatedKey":"x","more":{"y":1,"y":2}}']
+        good = '{"key":"a","associatedKey":"x","more":[{"key":1},{"key":{"key":2}}]}'
+        for item in wrong:
+            self.assertEqual(client.error("POST", "/associations", item)[0], 400, item)
+        answer = client.json("POST", "/associations/batch", "\n".join([*wrong, good]))
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, list(range(len(wrong)))))
+        self.assertEqual(answer["errors"][0]["message"], "has 'key' twice in one object")
+        for path, body in [("/associations/batch", f"[{good},{wrong[0]}]"), ("/associations/baskets", '{"keys":["a","b"],"keys":["c","d"]}')]:
+            status, text, _ = client.ask("POST", path, body)
+            self.assertEqual((status, json.loads(text)["field"]), (400, "body"), text)
+        self.assertEqual(client.error("PUT", "/ns/x", '{"k":1,"k":2}'), (400, "invalid_argument", "body"))
+        self.assertEqual(client.json("GET", "/totals"), {"associators": 1, "pairs": 1, "count": 1})
+
     def test_batches_name_wrong_items_and_count_the_others(self):
         client = self.serve().client()
         wrong = [{"key": "a"}, 7, {"key": "", "associatedKey": "b"}, {"key": "a", "associatedKey": "b", "count": 0}]

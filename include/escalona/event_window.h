@@ -12,8 +12,8 @@ namespace escalona {
 // An id is known from its Admit until `capacity` other ids have been admitted after it, or until
 // it is forgotten. Ids are any bytes and are kept as 128-bit fingerprints: two different ids are
 // taken for one with a probability of about capacity / 2^128. Takes about 60 bytes per id in the
-// window. Thread-safe; every call is O(1). It counts ids, not time: choose the capacity as the
-// rate of writes times the longest time a client goes on trying.
+// window. Thread-safe; every call but SetCapacity is O(1). It counts ids, not time: choose the
+// capacity as the rate of writes times the longest time a client goes on trying.
 //
 // Use: `if (window.Admit(id)) count(); else it has been counted`; where counting fails, Forget the
 // id, so that the next attempt counts.
@@ -28,6 +28,8 @@ class EventWindow {
   // False if the id is known.
   [[nodiscard]] bool Admit(std::string_view id);
   void Forget(std::string_view id);
+  // Keeps the last `capacity` ids of those there are. O(ids kept).
+  void SetCapacity(size_t capacity);
   [[nodiscard]] size_t size() const;
 
  private:

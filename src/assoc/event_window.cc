@@ -1,6 +1,7 @@
 // The window of event ids: a ring in the order of arrival and a map from id to arrival.
 #include "escalona/event_window.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -12,12 +13,12 @@ namespace escalona {
 
 class EventWindow::Impl {
  public:
-  Impl(size_t capacity, uint64_t seed) : capacity_(capacity), seed_(seed) {}
+  Impl(size_t capacity, uint64_t seed) : seed_(seed), capacity_(capacity) {}
 
   bool Admit(std::string_view id) {
-    if (capacity_ == 0) return true;
     const Fingerprint fingerprint = FingerprintOf(id);
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (capacity_ == 0) return true;
     if (!arrivals_.try_emplace(fingerprint, arrived_).second) return false;
     if (ring_.size() < capacity_) {
       ring_.push_back(fingerprint);
@@ -37,6 +38,24 @@ class EventWindow::Impl {
     arrivals_.erase(FingerprintOf(id));
   }
 
+  void SetCapacity(size_t capacity) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const size_t kept = std::min(capacity, ring_.size());
+    std::vector<Fingerprint> ring;
+    absl::flat_hash_map<Fingerprint, uint64_t> arrivals;
+    for (uint64_t arrival = arrived_ - kept; arrival < arrived_; ++arrival) {
+      const Fingerprint& id = ring_[arrival % capacity_];
+      // It may have been forgotten, and have come again since.
+      const auto found = arrivals_.find(id);
+      if (found != arrivals_.end() && found->second == arrival) arrivals.emplace(id, ring.size());
+      ring.push_back(id);
+    }
+    ring_ = std::move(ring);
+    arrivals_ = std::move(arrivals);
+    arrived_ = kept;
+    capacity_ = capacity;
+  }
+
   size_t size() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return arrivals_.size();
@@ -51,9 +70,9 @@ class EventWindow::Impl {
             assoc::HashKey(assoc::KeyKind::kBytes, id, seed_ ^ kOther)};
   }
 
-  const size_t capacity_;
   const uint64_t seed_;
   mutable std::mutex mutex_;
+  size_t capacity_;                // guarded by mutex_
   std::vector<Fingerprint> ring_;  // guarded by mutex_; place = arrival % capacity
   absl::flat_hash_map<Fingerprint, uint64_t> arrivals_;  // guarded by mutex_
   uint64_t arrived_ = 0;                                 // guarded by mutex_
@@ -64,6 +83,7 @@ EventWindow::EventWindow(size_t capacity, uint64_t hash_seed)
 EventWindow::~EventWindow() = default;
 bool EventWindow::Admit(std::string_view id) { return impl_->Admit(id); }
 void EventWindow::Forget(std::string_view id) { impl_->Forget(id); }
+void EventWindow::SetCapacity(size_t capacity) { impl_->SetCapacity(capacity); }
 size_t EventWindow::size() const { return impl_->size(); }
 
 }  // namespace escalona

@@ -84,14 +84,28 @@ uint64_t MaxPairs(const NamespaceSettings& settings) {
 }  // namespace
 
 std::pair<std::string_view, std::string_view> WrongSetting(const NamespaceSettings& settings) {
-  if (settings.k < 1 || settings.k > 1000000) return {"k", "must be from 1 to 1000000"};
-  if (settings.event_window > 100000000) return {"eventWindow", "must be from 0 to 100000000"};
+  std::string_view wrong;
+  if (settings.k < 1 || settings.k > 1000000) wrong = "k";
+  if (settings.event_window > 100000000) wrong = "eventWindow";
   if (settings.half_life < absl::ZeroDuration() ||
       (settings.half_life > absl::ZeroDuration() && settings.half_life < absl::Seconds(1)) ||
       settings.half_life > absl::Hours(24 * 36500)) {
-    return {"halfLifeSeconds", "must be 0 (none), or from 1 s to 100 years"};
+    wrong = "halfLifeSeconds";
   }
-  return {};
+  return {wrong, wrong.empty() ? "" : SettingRange(wrong)};
+}
+
+std::string_view SettingRange(std::string_view name) {
+  if (name == "k") return "must be a whole number from 1 to 1000000";
+  if (name == "eventWindow") return "must be a whole number from 0 to 100000000";
+  if (name == "maxPairs" || name == "writesPerSecond") {
+    return "must be a whole number from 0 (no quota) to 18446744073709551615";
+  }
+  if (name == "halfLifeSeconds") {
+    return "must be 0 (none), or a number from 1 to 3153600000 (100 years)";
+  }
+  if (name == "saturate32Bit" || name == "internIds") return "must be true or false";
+  return "is no setting of a namespace";
 }
 
 Namespace::~Namespace() {
@@ -103,11 +117,6 @@ Namespace::~Namespace() {
 NamespaceSettings Namespace::settings() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return settings_;
-}
-
-std::shared_ptr<EventWindow> Namespace::events() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return events_;
 }
 
 NamespaceUsage Namespace::Usage() const {
@@ -153,14 +162,14 @@ uint64_t Namespace::AgeAt(absl::Time now) const {
 
 void Namespace::Apply(const NamespaceSettings& settings) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (events_ == nullptr || settings.event_window != settings_.event_window) {
-    events_ = std::make_shared<EventWindow>(settings.event_window);
+  if (settings.event_window != settings_.event_window) events_.SetCapacity(settings.event_window);
+  if (settings.writes_per_second != settings_.writes_per_second) {
+    tokens_at_ = absl::InfinitePast();
+    tokens_ = 0;
   }
   settings_ = settings;
   k_ = settings.k;
-  limited_ = settings.writes_per_second != 0;
-  tokens_at_ = absl::InfinitePast();
-  tokens_ = 0;
+  limited_ = limit_rate_ && settings.writes_per_second != 0;
   counter_->SetMaxPairs(MaxPairs(settings));
 }
 
@@ -226,6 +235,7 @@ absl::StatusOr<std::shared_ptr<Namespace>> Namespaces::OpenNamespace(
   if (!counter.ok()) return counter.status();
   auto opened = std::make_shared<Namespace>();
   opened->id_ = id;
+  opened->limit_rate_ = options_.limit_rate;
   opened->counter_ = std::move(*counter);
   opened->age_since_ = clock_.Now();
   opened->Apply(settings);
@@ -280,10 +290,22 @@ absl::Status Namespaces::Save(std::string_view name, const Namespace& saved) {
 }
 
 absl::StatusOr<bool> Namespaces::Put(std::string_view name, const NamespaceSettings& settings) {
+  return Update(name, [&settings](NamespaceSettings& edited) {
+    edited = settings;
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<bool> Namespaces::Update(std::string_view name,
+                                        absl::FunctionRef<absl::Status(NamespaceSettings&)> edit) {
   if (absl::Status status = CheckName(name); !status.ok()) return status;
-  if (absl::Status status = CheckSettings(settings); !status.ok()) return status;
   const std::lock_guard<std::mutex> change(change_mutex_);
-  if (const auto there = Find(name); there != nullptr) {
+  const auto there = Find(name);
+  NamespaceSettings settings;
+  if (there != nullptr) settings = there->settings();
+  if (absl::Status status = edit(settings); !status.ok()) return status;
+  if (absl::Status status = CheckSettings(settings); !status.ok()) return status;
+  if (there != nullptr) {
     if (absl::Status status = Change(name, *there, settings); !status.ok()) return status;
     return false;
   }

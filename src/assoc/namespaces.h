@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
@@ -41,6 +42,8 @@ struct NamespaceSettings {
 // The name, as in the API, of a setting that is out of its range, and what it must be; empty if
 // none is.
 std::pair<std::string_view, std::string_view> WrongSetting(const NamespaceSettings& settings);
+// What a setting must be, by its name in the API.
+std::string_view SettingRange(std::string_view name);
 
 struct NamespaceUsage {
   AssociationTotals totals;
@@ -48,7 +51,7 @@ struct NamespaceUsage {
   // Since the namespace was made; a crash may lose those of the last second.
   uint64_t writes = 0;   // associations counted
   uint64_t reads = 0;    // lists and pairs asked for
-  uint64_t refused = 0;  // writes beyond a quota; a stream refused at its beginning is one
+  uint64_t refused = 0;  // writes beyond a quota; a stream for which the rate was too high is one
 };
 
 // Thread-safe. Lives as long as somebody holds it, even when it has been dropped; Drop waits for
@@ -61,7 +64,7 @@ class Namespace {
   ~Namespace();
 
   DurableAssociations& counter() { return *counter_; }
-  std::shared_ptr<EventWindow> events() const;
+  EventWindow& events() { return events_; }
   NamespaceSettings settings() const;
   uint64_t k() const { return k_.load(std::memory_order_relaxed); }
   NamespaceUsage Usage() const;
@@ -91,12 +94,13 @@ class Namespace {
   uint64_t AgeAt(absl::Time now) const;
 
   uint64_t id_ = 0;
+  bool limit_rate_ = true;
   std::unique_ptr<DurableAssociations> counter_;
   Heir* heir_ = nullptr;  // set when it is dropped
+  EventWindow events_{NamespaceSettings().event_window};
   mutable std::mutex mutex_;
-  std::shared_ptr<EventWindow> events_;  // guarded by mutex_, as are the next ones
-  NamespaceSettings settings_;
-  absl::Time age_since_;  // the age is base_age_ half-lives at this time
+  NamespaceSettings settings_;  // guarded by mutex_, as are the next ones
+  absl::Time age_since_;        // the age is base_age_ half-lives at this time
   uint64_t base_age_ = 0;
   double tokens_ = 0;
   absl::Time tokens_at_ = absl::InfinitePast();
@@ -120,6 +124,8 @@ class Namespaces {
     size_t memory_bytes = std::numeric_limits<size_t>::max();  // for all of them together
     // A checkpoint is due when a restart would have to read this many changes.
     uint64_t checkpoint_changes = 4000000;
+    // Whether writes_per_second limits anybody: it protects a server from its clients.
+    bool limit_rate = true;
     uint64_t hash_seed = 0;
   };
 
@@ -136,6 +142,11 @@ class Namespaces {
   // is empty, too long, or has other characters than letters, digits, '-', '_', '.'; a setting out
   // of range. FailedPrecondition: a setting that is chosen once. On failure nothing has changed.
   absl::StatusOr<bool> Put(std::string_view name, const NamespaceSettings& settings);
+  // The same for some of the settings: `edit` gets those there are, or the usual ones. Nobody else
+  // changes them meanwhile, so `edit` must not call Put, Update or Drop. What it says other than OK
+  // is given back.
+  absl::StatusOr<bool> Update(std::string_view name,
+                              absl::FunctionRef<absl::Status(NamespaceSettings&)> edit);
   // With everything in it; waits for calls under way. NotFound; FailedPrecondition: the default
   // one.
   absl::Status Drop(std::string_view name);
@@ -165,7 +176,7 @@ class Namespaces {
   const Clock& clock_;
   const Options options_;
   std::shared_ptr<Namespace> default_;
-  std::mutex change_mutex_;  // one Put or Drop at a time
+  std::mutex change_mutex_;  // one Put, Update or Drop at a time
   mutable std::shared_mutex mutex_;
   Map map_;  // guarded by mutex_
   uint64_t next_id_ = 1;

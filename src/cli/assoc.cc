@@ -116,9 +116,10 @@ absl::Status ReportImport(const ClientResponse& response) {
   for (const json::value& error : errors) {
     const json::object& members = error.as_object();
     const uint64_t item = members.at("index").to_number<uint64_t>() + 1;
-    const auto& field = members.at("field").as_string();
+    const json::value* field = members.if_contains("field");
     std::fprintf(stderr, "escalona assoc import: item %llu: %s%s%s\n",
-                 static_cast<unsigned long long>(item), field.c_str(), field.empty() ? "" : " ",
+                 static_cast<unsigned long long>(item),
+                 field != nullptr ? field->as_string().c_str() : "", field != nullptr ? " " : "",
                  members.at("message").as_string().c_str());
   }
   if (const json::value* more = result.if_contains("moreErrors"); more != nullptr) {
@@ -251,7 +252,8 @@ void AddAssoc(CLI::App& app, int& status) {
   assoc->footer(
       "Files have lines {\"key\": ..., \"associatedKey\": ..., \"frequency\": n}, or CSV with "
       "these "
-      "columns.\nExit status: 0 done, 1 some items of an import were refused, 2 could not be "
+      "columns.\nItems of an import are numbered from 1 on, without the header and blank "
+      "lines.\nExit status: 0 done, 1 some items of an import were refused, 2 could not be "
       "done.");
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "cli/address.h"
 #include "escalona/clock.h"
 #include "server/association_service.h"
@@ -41,9 +42,12 @@ class DataTarget : public AssocTarget {
  public:
   explicit DataTarget(store::DataDirectory data)
       : data_(std::move(data)),
-        // Without a log: everything is written when the service stops.
-        service_({.folder = data_.associations(), .durability = assoc::Durability::kNone}, clock_,
-                 router_) {}
+        // Without a log: everything is written when the service stops. There is no server whose
+        // clients would have to share.
+        service_({.folder = data_.associations(),
+                  .durability = assoc::Durability::kNone,
+                  .limit_rate = false},
+                 clock_, router_) {}
   ~DataTarget() override {
     if (started_) service_.Stop();
   }
@@ -84,6 +88,10 @@ class DataTarget : public AssocTarget {
     const auto match = router_.Find(request.method, request.path, request.params);
     if (match.route == nullptr || match.bad_encoding) {
       return absl::InternalError("no route for " + asked.target);
+    }
+    if (service_.namespaces().Find(request.params[0]) == nullptr) {
+      return absl::NotFoundError("the folder has no namespace '" + request.params[0] +
+                                 "'; it has " + absl::StrJoin(service_.namespaces().Names(), ", "));
     }
     if (match.route->upload) {
       if (absl::Status status = Feed(*match.route, request, next, response); !status.ok()) {

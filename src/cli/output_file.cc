@@ -42,11 +42,11 @@ absl::Status OutputFile::Failure(std::string_view what) const {
   std::string message = path_ == "-" ? "standard output" : path_;
   message += ": " + std::string(what) + ": " + std::generic_category().message(error);
   if (error == ENOSPC) {
-    message += "; free some space or choose another place with -o";
+    message += "; free some space or choose another place";
   } else if (error == ENOENT || error == ENOTDIR) {
     message += "; the folder must exist";
   } else {
-    message += "; choose another place with -o";
+    message += "; choose another place";
   }
   return {absl::ErrnoToStatusCode(error), message};
 }
@@ -75,7 +75,7 @@ absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path) {
   if (!exists && lstat(path.c_str(), &there) == 0) {
     // Replacing the link is not what was asked for.
     return absl::NotFoundError(path + ": cannot be written: it is a link that leads nowhere; " +
-                               "remove the link or choose another place with -o");
+                               "remove the link or choose another place");
   }
   // A symbolic link stays: the file it points to is replaced.
   std::error_code ignored;

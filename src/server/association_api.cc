@@ -12,6 +12,7 @@
 #include "server/association_items.h"
 #include "server/association_stream.h"
 #include "server/association_writer.h"
+#include "server/json_text.h"
 
 namespace escalona::server {
 namespace {
@@ -28,7 +29,7 @@ void SetInvalid(std::string_view field, std::string_view message, Response& resp
            response);
 }
 
-// A number of the query; `fallback` if it is not there. False: it is none, or too small.
+// A number of the query; `fallback` if it is not there. False: it is none, or out of its range.
 template <typename T>
 bool QueryNumber(const Request& request, std::string_view name, T least, T fallback, T& number,
                  Response& response) {
@@ -40,7 +41,10 @@ bool QueryNumber(const Request& request, std::string_view name, T least, T fallb
   if (end.ec == std::errc() && end.ptr == text->data() + text->size() && number >= least) {
     return true;
   }
-  SetInvalid(name, "must be a whole number from " + std::to_string(least) + " on", response);
+  SetInvalid(name,
+             "must be a whole number from " + std::to_string(least) + " to " +
+                 std::to_string(std::numeric_limits<T>::max()),
+             response);
   return false;
 }
 
@@ -116,13 +120,9 @@ void PostOne(Call& call) {
     return;
   }
   if (!AdmitWrites(*call.space, 1, call.clock, call.response)) return;
-  std::shared_ptr<EventWindow> events;
-  if (!item.event_id.empty()) {
-    events = call.space->events();
-    if (!events->Admit(item.event_id)) {
-      call.response.status = 204;
-      return;
-    }
+  if (!item.event_id.empty() && !call.space->events().Admit(item.event_id)) {
+    call.response.status = 204;
+    return;
   }
   const auto counted = counter.Increment(item.key, item.associated_key, item.count);
   if (counted.ok()) {
@@ -130,7 +130,7 @@ void PostOne(Call& call) {
     call.response.status = 204;
     return;
   }
-  if (events != nullptr) events->Forget(item.event_id);
+  if (!item.event_id.empty()) call.space->events().Forget(item.event_id);
   if (absl::IsResourceExhausted(counted.status())) {
     call.space->CountRefused(1);
     SetQuotaError(counted.status(), kRetryFull, call.response);
@@ -345,16 +345,16 @@ bool ReadNumber(const json::value& value, uint64_t& number) {
 // Sets what the body names. False: `response` says what is wrong.
 bool ReadSettings(std::string_view body, NamespaceSettings& settings, Response& response) {
   if (body.empty()) return true;
-  json::error_code code;
-  const json::value value = json::parse({body.data(), body.size()}, code);
-  if (code || !value.is_object()) {
-    SetInvalid("body", code ? "is not JSON: " + code.message() : "must be an object", response);
+  json::value value;
+  std::string wrong = "must be an object";
+  if (!ParseJson(body, value, wrong) || !value.is_object()) {
+    SetInvalid("body", wrong, response);
     return false;
   }
   for (const auto& [name, member] : value.get_object()) {
     const std::string_view field(name.data(), name.size());
     bool good = false;
-    std::string_view right = "must be a whole number from 0 on";
+    std::string_view right = assoc::SettingRange(field);
     if (field == "k") {
       good = ReadNumber(member, settings.k);
     } else if (field == "maxPairs") {
@@ -364,19 +364,15 @@ bool ReadSettings(std::string_view body, NamespaceSettings& settings, Response& 
     } else if (field == "eventWindow") {
       good = ReadNumber(member, settings.event_window);
     } else if (field == "halfLifeSeconds") {
-      right = "must be a number from 0 on";
       json::error_code not_number;
       const auto seconds = member.to_number<double>(not_number);
       good = !not_number && seconds >= 0 && seconds <= 1e10;
       if (good) settings.half_life = absl::Seconds(seconds);
     } else if (field == "saturate32Bit" || field == "internIds") {
-      right = "must be true or false";
       good = member.is_bool();
       if (good) {
         (field == "internIds" ? settings.intern_ids : settings.saturate_32bit) = member.get_bool();
       }
-    } else {
-      right = "is no setting of a namespace";
     }
     if (!good) {
       SetInvalid(field, right, response);
@@ -384,6 +380,12 @@ bool ReadSettings(std::string_view body, NamespaceSettings& settings, Response& 
     }
   }
   return true;
+}
+
+bool CheckRanges(const NamespaceSettings& settings, Response& response) {
+  const auto [field, right] = assoc::WrongSetting(settings);
+  if (!field.empty()) SetInvalid(field, right, response);
+  return field.empty();
 }
 
 class Api {
@@ -477,20 +479,20 @@ class Api {
 
   void Put(const Request& request, Response& response) const {
     const std::string& name = request.params[0];
-    NamespaceSettings settings;
-    if (const auto there = namespaces_->Find(name); there != nullptr) settings = there->settings();
-    const NamespaceSettings before = settings;
-    if (!ReadSettings(request.body, settings, response)) return;
-    if (const auto [field, right] = assoc::WrongSetting(settings); !field.empty()) {
-      SetInvalid(field, right, response);
-      return;
-    }
-    const auto made = namespaces_->Put(name, settings);
+    bool said = false;
+    bool saturates = false;  // is asked to change
+    const auto made = namespaces_->Update(name, [&](NamespaceSettings& settings) {
+      const NamespaceSettings before = settings;
+      said = !ReadSettings(request.body, settings, response) || !CheckRanges(settings, response);
+      saturates = settings.saturate_32bit != before.saturate_32bit;
+      return said ? absl::InvalidArgumentError("") : absl::OkStatus();
+    });
+    if (said) return;
     if (!made.ok()) {
       std::string_view field;
       if (absl::IsInvalidArgument(made.status())) field = "namespace";
       if (absl::IsFailedPrecondition(made.status())) {
-        field = settings.saturate_32bit != before.saturate_32bit ? "saturate32Bit" : "internIds";
+        field = saturates ? "saturate32Bit" : "internIds";
       }
       SetError(made.status(), field, response);
       return;

@@ -10,6 +10,8 @@
 
 #include "base/utf8.h"
 #include "escalona/associations.h"
+#include "server/http_message.h"
+#include "server/json_text.h"
 
 namespace escalona::server {
 namespace {
@@ -49,6 +51,20 @@ std::string_view FieldOf(uint8_t member) {
     default:
       return "eventId";
   }
+}
+
+// A member that is text.
+std::string_view& MemberIn(AssociationItem& item, uint8_t member) {
+  return member == kKey ? item.key : member == kAssociatedKey ? item.associated_key : item.event_id;
+}
+
+std::string NamesOf(const std::vector<uint8_t>& members) {
+  std::string names;
+  for (const uint8_t member : members) {
+    if (!names.empty()) names += ',';
+    names += FieldOf(member);
+  }
+  return names;
 }
 
 bool CheckKey(std::string_view text, std::string_view field, ItemError& error) {
@@ -91,9 +107,7 @@ class FastReader {
       seen |= member;
       if (member == kCount) {
         if (!Number(item.count)) return false;
-      } else if (!String(member == kKey             ? item.key
-                         : member == kAssociatedKey ? item.associated_key
-                                                    : item.event_id)) {
+      } else if (!String(MemberIn(item, member))) {
         return false;
       }
     } while (Skip(','));
@@ -200,18 +214,15 @@ bool ReadItem(const json::value& value, AssociationItem& item, ItemError& error)
       error = {FieldOf(member), "must be a string"};
       return false;
     }
-    (member == kKey             ? item.key
-     : member == kAssociatedKey ? item.associated_key
-                                : item.event_id) = ViewOf(member_value.get_string());
+    MemberIn(item, member) = ViewOf(member_value.get_string());
   }
   return CheckItem(seen, item, error);
 }
 
 bool ParseDocument(std::string_view text, json::value& value, ItemError& error) {
-  json::error_code code;
-  value = json::parse({text.data(), text.size()}, code);
-  if (!code) return true;
-  error = {"", text.empty() ? "is empty, and should be JSON" : "is not JSON: " + code.message()};
+  std::string wrong;
+  if (ParseJson(text, value, wrong)) return true;
+  error = {"", std::move(wrong)};
   return false;
 }
 
@@ -261,11 +272,14 @@ bool ReadBasket(const json::value& value, Basket& basket, ItemError& error) {
   return true;
 }
 
-// Takes a value off the front of a row, and the comma behind it. False: a quote does not close.
-bool TakeCsvValue(std::string_view& row, std::string& unquoted, std::string_view& value) {
+// Takes a value off the front of a row, and the comma behind it; `more` is whether there was one.
+// False: a quote does not close.
+bool TakeCsvValue(std::string_view& row, std::string& unquoted, std::string_view& value,
+                  bool& more) {
   if (row.empty() || row.front() != '"') {
     const size_t comma = std::min(row.find(','), row.size());
     value = row.substr(0, comma);
+    more = comma < row.size();
     row.remove_prefix(std::min(comma + 1, row.size()));
     return true;
   }
@@ -282,7 +296,50 @@ bool TakeCsvValue(std::string_view& row, std::string& unquoted, std::string_view
   }
   value = unquoted;
   if (at < row.size() && row[at] != ',') return false;
+  more = at < row.size();
   row.remove_prefix(std::min(at + 1, row.size()));
+  return true;
+}
+
+std::string_view WithoutBlanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
+// The member of a column of that name; 0 if it is none of ours.
+uint8_t ColumnOf(std::string_view name) {
+  for (const char* ours : {"key", "associatedKey", "count", "frequency", "eventId"}) {
+    if (EqualIgnoringCase(name, ours)) return MemberOf(ours);
+  }
+  return 0;
+}
+
+// The names in a row of CSV. False: a quote does not close.
+bool ReadNames(std::string_view row, std::vector<std::string>& names) {
+  bool more = true;
+  while (more) {
+    std::string unquoted;
+    std::string_view value;
+    row.remove_prefix(std::min(row.find_first_not_of(" \t"), row.size()));
+    if (!TakeCsvValue(row, unquoted, value, more)) return false;
+    names.emplace_back(WithoutBlanks(value));
+  }
+  return true;
+}
+
+bool ReadValue(uint8_t column, std::string_view value, AssociationItem& item, ItemError& error) {
+  if (column == kCount) {
+    const char* const end = value.data() + value.size();
+    const auto read = std::from_chars(value.data(), end, item.count);
+    if (read.ec != std::errc() || read.ptr != end) item.count = 0;
+    return true;
+  }
+  if (!IsUtf8(value)) {
+    error = {FieldOf(column), "is not UTF-8"};
+    return false;
+  }
+  MemberIn(item, column) = value;
   return true;
 }
 
@@ -292,7 +349,8 @@ struct ItemParser::Document {
   json::value value;
 };
 
-ItemParser::ItemParser() : document_(std::make_unique<Document>()) {}
+ItemParser::ItemParser()
+    : document_(std::make_unique<Document>()), columns_{kKey, kAssociatedKey, kCount} {}
 ItemParser::~ItemParser() = default;
 
 bool ItemParser::ParseOne(std::string_view text, AssociationItem& item, ItemError& error) {
@@ -344,39 +402,47 @@ bool ItemParser::ParseArray(std::string_view text, std::vector<AssociationItem>&
   return true;
 }
 
+ItemParser::Header ItemParser::TakeHeader(std::string_view row, ItemError& error) {
+  std::vector<std::string> names;
+  if (!ReadNames(row, names)) return Header::kNone;
+  uint8_t seen = 0;
+  for (const std::string& name : names) seen |= ColumnOf(name);
+  if ((seen & kKey) == 0 || (seen & kAssociatedKey) == 0) return Header::kNone;
+  columns_.clear();
+  for (const std::string& name : names) {
+    const uint8_t column = ColumnOf(name);
+    if (column != 0 && std::find(columns_.begin(), columns_.end(), column) == columns_.end()) {
+      columns_.push_back(column);
+      continue;
+    }
+    constexpr size_t kShown = 64;
+    error = {"header",
+             std::string(column != 0 ? "names a column twice: '" : "names an unknown column: '") +
+                 name.substr(0, kShown) +
+                 "'; there are key, associatedKey, count (or frequency) and eventId"};
+    return Header::kWrong;
+  }
+  return Header::kTaken;
+}
+
 bool ItemParser::ParseRow(std::string_view row, AssociationItem& item, ItemError& error) {
   item = {};
-  std::string_view values[3];
-  size_t count = 0;
+  uint8_t seen = 0;
   bool more = true;
-  while (more && count < 3) {
-    const size_t before = row.size();
-    if (!TakeCsvValue(row, unquoted_[count], values[count])) {
+  for (size_t i = 0; more; ++i) {
+    if (i == columns_.size()) {
+      error = {"", "has more values than there are columns, which are " + NamesOf(columns_)};
+      return false;
+    }
+    std::string_view value;
+    if (!TakeCsvValue(row, unquoted_[i], value, more)) {
       error = {"", "a quote is not closed, or is followed by more than a comma"};
       return false;
     }
-    more = before - row.size() > values[count].size() && !row.empty();
-    ++count;
+    if (!ReadValue(columns_[i], value, item, error)) return false;
+    seen |= columns_[i];
   }
-  if (count < 2 || !row.empty()) {
-    error = {"", "must be key,associatedKey or key,associatedKey,count"};
-    return false;
-  }
-  item.key = values[0];
-  item.associated_key = values[1];
-  for (const auto& [text, field] :
-       {std::pair(item.key, "key"), std::pair(item.associated_key, "associatedKey")}) {
-    if (!IsUtf8(text)) {
-      error = {field, "is not UTF-8"};
-      return false;
-    }
-  }
-  if (count == 3) {
-    const std::string_view number = values[2];
-    const auto end = std::from_chars(number.data(), number.data() + number.size(), item.count);
-    if (end.ec != std::errc() || end.ptr != number.data() + number.size()) item.count = 0;
-  }
-  return CheckItem(kKey | kAssociatedKey, item, error);
+  return CheckItem(seen, item, error);
 }
 
 bool ParseBaskets(std::string_view text, std::vector<Basket>& baskets,

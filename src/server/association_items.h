@@ -48,13 +48,21 @@ class ItemParser {
                   std::vector<uint64_t>& indices, std::vector<IndexedItemError>& wrong,
                   ItemError& error);
 
-  // One row: key, associatedKey and, if there is a third value, the count.
+  // Whether a row of CSV is a header: `key` and `associatedKey` are among its values, whatever
+  // their case and the blanks around them. Rows after it have the columns it names. kWrong: it
+  // names a column we do not know, or one twice, and `error` says which.
+  enum class Header : uint8_t { kNone, kTaken, kWrong };
+  Header TakeHeader(std::string_view row, ItemError& error);
+
+  // One row. Without a header its columns are key, associatedKey, count. The last ones may be left
+  // out if they are not needed.
   bool ParseRow(std::string_view row, AssociationItem& item, ItemError& error);
 
  private:
   struct Document;
   std::unique_ptr<Document> document_;
-  std::string unquoted_[3];
+  std::vector<uint8_t> columns_;  // members; none is there twice
+  std::string unquoted_[4];       // values, by column
 };
 
 // {"keys": [...], "count": n, "eventId": ...}, or an array of them: each stands for all ordered

@@ -60,6 +60,7 @@ absl::Status AssociationService::Start() {
   options.durability = options_.durability;
   options.memory_bytes = options_.memory_bytes;
   options.hash_seed = RandomSeed();
+  options.limit_rate = options_.limit_rate;
   auto namespaces = assoc::Namespaces::Open(*store_, clock_, options);
   if (!namespaces.ok()) return namespaces.status();
   namespaces_ = std::move(*namespaces);

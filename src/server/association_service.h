@@ -22,6 +22,7 @@ struct AssociationServiceOptions {
   std::string folder;  // of the store
   assoc::Durability durability = assoc::Durability::kInterval;
   size_t memory_bytes = std::numeric_limits<size_t>::max();
+  bool limit_rate = true;  // false: writesPerSecond is kept, and limits nobody
 };
 
 // Opens the store, adds the routes, and has two threads: one writes the log to the disk each second

@@ -13,7 +13,7 @@
 namespace escalona::server {
 namespace {
 
-constexpr size_t kWrittenAtOnce = 4096;
+constexpr size_t kWrittenAtOnce = 4096;     // and then the quota is asked again
 constexpr size_t kMaxLineBytes = 32 << 10;  // two keys of which every byte is escaped, and a third
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr size_t kNamesAtOnce = 256;
@@ -65,18 +65,21 @@ class HoldingSink : public BodySink {
 // Cuts a stream into lines and parses each.
 class LineSink : public BodySink {
  public:
-  LineSink(assoc::Namespace& space, StreamFormat format) : writer_(space), format_(format) {}
+  LineSink(assoc::Namespace& space, const Clock& clock, StreamFormat format)
+      : writer_(space), clock_(clock), format_(format) {}
 
   bool MayWait() const override { return writer_.space().counter().AnyAway(); }
 
   bool Take(std::string_view piece, Response& response) override {
-    if (!Begin(piece, response)) return false;
+    if (!std::exchange(admitted_, true) && !AdmitWrites(writer_.space(), 0, clock_, response)) {
+      return false;
+    }
     TakeLines(piece);
     return Going(response);
   }
 
   void Finish(Response& response) override {
-    if (!carry_.empty() || skipping_) {
+    if (writer_.failed().ok() && (!carry_.empty() || skipping_)) {
       const std::string last = std::move(carry_);
       TakeLine(last);
     }
@@ -85,8 +88,6 @@ class LineSink : public BodySink {
   }
 
  protected:
-  // Before the first piece, and each one.
-  virtual bool Begin(std::string_view piece, Response& response) = 0;
   // The item's views are valid until this returns.
   virtual void OnItem(const AssociationItem& item, uint64_t index) = 0;
   // What was kept of items is used now: their memory goes.
@@ -109,7 +110,24 @@ class LineSink : public BodySink {
     return false;
   }
 
+  // How many items more are written before the quota is asked again.
+  size_t Unasked() const { return written_ < kWrittenAtOnce ? kWrittenAtOnce - written_ : 0; }
+
+  // Whether `n` items may be written, the first of which is number `index`. What is written before
+  // the quota is asked again makes a debt.
+  bool MayWrite(size_t n, uint64_t index) {
+    if (!writer_.failed().ok()) return false;
+    if (Unasked() == 0) {
+      written_ = 0;
+      if (!writer_.MayGoOn(index, clock_)) return false;
+    }
+    written_ += n;
+    writer_.space().OweWrites(n);
+    return true;
+  }
+
   AssociationWriter writer_;
+  const Clock& clock_;
 
  private:
   // The end of the line at the front; npos if it is not there. In CSV, ends between quotes are
@@ -141,7 +159,11 @@ class LineSink : public BodySink {
       carry_.clear();
       piece = joined;
     }
-    while (!piece.empty()) {
+    if (!PassMark(piece)) {
+      carry_ = piece;
+      return;
+    }
+    while (!piece.empty() && writer_.failed().ok()) {
       const size_t end = LineEnd(piece);
       if (end == std::string_view::npos) break;
       TakeLine(piece.substr(0, end));
@@ -156,10 +178,29 @@ class LineSink : public BodySink {
     carry_.clear();
   }
 
-  // Of CSV: the names of the columns.
-  static bool IsHeader(std::string_view line) {
-    constexpr std::string_view kNames = "key,associatedKey";
-    return line.starts_with(kNames) && (line.size() == kNames.size() || line[kNames.size()] == ',');
+  // Passes over the mark that some programs put before UTF-8. False: it may have begun, and the
+  // next piece will tell.
+  bool PassMark(std::string_view& piece) {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    if (mark_passed_) return true;
+    if (piece.size() < kMark.size() && kMark.starts_with(piece)) return false;
+    mark_passed_ = true;
+    if (piece.starts_with(kMark)) piece.remove_prefix(kMark.size());
+    return true;
+  }
+
+  // Whether the line, of CSV, names the columns.
+  bool IsHeader(std::string_view line) {
+    if (std::exchange(header_passed_, true)) return false;
+    ItemError error;
+    const ItemParser::Header header = parser_.TakeHeader(line, error);
+    if (header == ItemParser::Header::kWrong) writer_.Fail(error);
+    return header != ItemParser::Header::kNone;
+  }
+
+  bool Parse(std::string_view line, AssociationItem& item, ItemError& error) {
+    return format_ == StreamFormat::kCsv ? parser_.ParseRow(line, item, error)
+                                         : parser_.ParseOne(line, item, error);
   }
 
   void TakeLine(std::string_view line) {
@@ -173,16 +214,10 @@ class LineSink : public BodySink {
       writer_.Refuse(index_++, LongLine());
       return;
     }
+    if (format_ == StreamFormat::kCsv && IsHeader(line)) return;
     AssociationItem item;
     ItemError error;
-    if (format_ == StreamFormat::kCsv) {
-      if (!std::exchange(header_passed_, true) && IsHeader(line)) return;
-      if (parser_.ParseRow(line, item, error)) {
-        OnItem(item, index_);
-      } else {
-        writer_.Refuse(index_, error);
-      }
-    } else if (parser_.ParseOne(line, item, error)) {
+    if (Parse(line, item, error)) {
       OnItem(item, index_);
     } else {
       writer_.Refuse(index_, error);
@@ -191,12 +226,15 @@ class LineSink : public BodySink {
   }
 
   const StreamFormat format_;
+  bool admitted_ = false;
+  size_t written_ = 0;  // since the quota was asked
   ItemParser parser_;
   std::string carry_;  // the beginning of a line
   uint64_t index_ = 0;
   bool begun_ = false;  // something but blanks has come
   bool is_array_ = false;
   bool skipping_ = false;
+  bool mark_passed_ = false;
   bool header_passed_ = false;
 };
 
@@ -204,7 +242,7 @@ class BatchSink : public LineSink {
  public:
   BatchSink(assoc::Namespace& space, const Clock& clock, StreamFormat format,
             size_t max_array_bytes)
-      : LineSink(space, format), clock_(clock), max_array_bytes_(max_array_bytes) {}
+      : LineSink(space, clock, format), max_array_bytes_(max_array_bytes) {}
 
   bool MayWait() const override { return array_.size() > kLongArrayBytes || LineSink::MayWait(); }
 
@@ -243,23 +281,16 @@ class BatchSink : public LineSink {
   }
 
  protected:
-  bool Begin(std::string_view, Response& response) override {
-    // Asked once; what comes besides makes a debt.
-    if (std::exchange(admitted_, true)) return true;
-    return AdmitWrites(writer_.space(), 0, clock_, response);
-  }
-
   void OnItem(const AssociationItem& item, uint64_t index) override {
     // Copied in one block: the line may not stand where it stands for long.
     items_.push_back({Keep(item.key), Keep(item.associated_key), Keep(item.event_id), item.count});
     indices_.push_back(index);
-    if (items_.size() >= kWrittenAtOnce) EndPiece();
+    if (items_.size() == kWrittenAtOnce || items_.size() == Unasked()) EndPiece();
   }
 
   void EndPiece() override {
     if (items_.empty()) return;
-    writer_.space().OweWrites(items_.size());
-    if (writer_.failed().ok()) writer_.Write(items_, indices_);
+    if (MayWrite(items_.size(), indices_.front())) writer_.Write(items_, indices_);
     items_.clear();
     indices_.clear();
     block_ = 0;
@@ -281,9 +312,7 @@ class BatchSink : public LineSink {
     return {to, text.size()};
   }
 
-  const Clock& clock_;
   const size_t max_array_bytes_;
-  bool admitted_ = false;
   std::string array_;
   std::vector<AssociationItem> items_;
   std::vector<uint64_t> indices_;
@@ -295,43 +324,39 @@ class BatchSink : public LineSink {
 class ReplaceSink : public LineSink {
  public:
   ReplaceSink(assoc::Namespace& space, const Clock& clock, StreamFormat format)
-      : LineSink(space, format), clock_(clock) {}
+      : LineSink(space, clock, format) {}
 
- protected:
-  bool Begin(std::string_view piece, Response& response) override {
-    if (IsArray(piece)) {
-      SetError(400, "invalid_argument",
-               "the body is an array, and mode=replace takes one object per line, or CSV", "body",
-               response);
-      return false;
-    }
-    if (std::exchange(admitted_, true)) return true;
-    return AdmitWrites(writer_.space(), 0, clock_, response);
+  bool Take(std::string_view piece, Response& response) override {
+    if (!IsArray(piece)) return LineSink::Take(piece, response);
+    SetError(400, "invalid_argument",
+             "the body is an array, and mode=replace takes one object per line, or CSV", "body",
+             response);
+    return false;
   }
 
+ protected:
   void OnItem(const AssociationItem& item, uint64_t index) override {
     if (item.key != key_ || list_.empty()) {
       Flush();
       key_ = item.key;
-      first_ = index;
     }
     list_.push_back({std::string(item.associated_key), item.count});
+    indices_.push_back(index);
   }
   void EndPiece() override {}
   void End() override { Flush(); }
 
  private:
   void Flush() {
-    writer_.space().OweWrites(list_.size());
-    if (!list_.empty() && writer_.failed().ok()) writer_.Replace(key_, list_, first_);
+    if (list_.empty()) return;
+    if (MayWrite(list_.size(), indices_.front())) writer_.Replace(key_, list_, indices_);
     list_.clear();
+    indices_.clear();
   }
 
-  const Clock& clock_;
-  bool admitted_ = false;
   std::string key_;
   std::vector<CountedKey> list_;
-  uint64_t first_ = 0;
+  std::vector<uint64_t> indices_;
 };
 
 class ExportSource : public BodySource {

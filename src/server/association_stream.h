@@ -15,9 +15,10 @@ namespace escalona::server {
 
 enum class StreamFormat : uint8_t { kNdjson, kCsv };
 
-// Counts items as they come: lines of JSON or rows of CSV (a header row is passed over), or, where
-// the first character is '[' and the format is not CSV, one array of up to max_array_bytes, of
-// which nothing is counted unless all of it is JSON.
+// Counts items as they come: lines of JSON or rows of CSV (a header says what their columns are;
+// one that cannot be used ends the request), or, where the first character is '[' and the format is
+// not CSV, one array of up to max_array_bytes, of which nothing is counted unless all of it is
+// JSON.
 std::unique_ptr<BodySink> NewBatchSink(const std::shared_ptr<assoc::Namespace>& space,
                                        const Clock& clock, StreamFormat format,
                                        size_t max_array_bytes);

@@ -6,6 +6,35 @@
 #include <utility>
 
 namespace escalona::server {
+namespace {
+
+uint64_t MaxCount(const assoc::Namespace& space) {
+  return space.settings().saturate_32bit ? AssociationOptions::kSaturate32Bit
+                                         : AssociationOptions().max_count;
+}
+
+// The first entry for which a list was refused, by its place, and what is wrong with it.
+std::pair<size_t, ItemError> WrongEntry(std::span<const CountedKey> list, uint64_t max_count,
+                                        const absl::Status& refused) {
+  if (list.front().count > max_count) {
+    return {0, {"count", "must be a whole number from 1 to " + std::to_string(max_count)}};
+  }
+  absl::flat_hash_set<std::string_view> keys;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (i > 0 && list[i].count > list[i - 1].count) {
+      return {i,
+              {"count", "must not be greater than that of the line before, " +
+                            std::to_string(list[i - 1].count) + ": counts fall within a list"}};
+    }
+    if (!keys.insert(list[i].key).second) {
+      return {i, {"associatedKey", "is in the list twice"}};
+    }
+  }
+  return {0, {"", std::string(refused.message())}};
+}
+
+}  // namespace
+
 void SetQuotaError(const absl::Status& status, absl::Duration retry_after, Response& response) {
   SetError(status, "", response);
   const auto seconds = static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(retry_after)));
@@ -31,47 +60,74 @@ void AssociationWriter::Refuse(uint64_t index, const absl::Status& status) {
   Refuse(index, ItemError{"", std::string(status.message())});
 }
 
+void AssociationWriter::Fail(const ItemError& error) {
+  failed_ = absl::InvalidArgumentError(std::string(error.field) + " " + error.message);
+  failed_field_ = error.field;
+}
+
+bool AssociationWriter::MayGoOn(uint64_t next, const Clock& clock) {
+  const absl::Status status = space_.TakeWrites(0, clock.Now(), retry_after_);
+  if (status.ok()) return true;
+  failed_ = absl::ResourceExhaustedError(std::string(status.message()) + "; the first " +
+                                         std::to_string(next) + " items were looked at, and " +
+                                         std::to_string(accepted_) + " of them counted");
+  next_ = next;
+  space_.CountRefused(1);
+  // Lines that could not be read are refused at once, those before them written later.
+  refused_ -= std::erase_if(errors_, [next](const auto& error) { return error.index >= next; });
+  return false;
+}
+
 void AssociationWriter::Count(std::span<const AssociationItem> items) {
-  increments_.clear();
-  places_.clear();
   wrong_.clear();
-  std::shared_ptr<EventWindow> events;
-  for (size_t i = 0; i < items.size(); ++i) {
+  for (size_t i = 0; i < items.size() && failed_.ok(); ++i) {
     const AssociationItem& item = items[i];
     if (!item.event_id.empty()) {
-      if (events == nullptr) events = space_.events();
-      if (!events->Admit(item.event_id)) {
+      // Whether the one before will be counted must be known, or this one might count instead.
+      if (event_ids_.contains(item.event_id)) CountGathered(items);
+      if (!space_.events().Admit(item.event_id)) {
         ++duplicates_;
         continue;
       }
+      event_ids_.insert(item.event_id);
     }
     increments_.push_back({item.key, item.associated_key, item.count});
     places_.push_back(i);
   }
-  const auto counted = space_.counter().IncrementBatch(increments_, &wrong_);
-  if (!counted.ok()) {
+  CountGathered(items);
+}
+
+void AssociationWriter::CountGathered(std::span<const AssociationItem> items) {
+  batch_errors_.clear();
+  const auto counted = space_.counter().IncrementBatch(increments_, &batch_errors_);
+  if (counted.ok()) {
+    accepted_ += *counted;
+    space_.CountWrites(*counted);
+  } else {
     failed_ = counted.status();
-    return;
   }
-  accepted_ += *counted;
-  space_.CountWrites(*counted);
-  for (const AssociationBatchError& wrong : wrong_) {
-    const AssociationItem& item = items[places_[wrong.index]];
-    if (!item.event_id.empty()) events->Forget(item.event_id);
+  for (AssociationBatchError& wrong : batch_errors_) {
+    wrong.index = places_[wrong.index];
+    const AssociationItem& item = items[wrong.index];
+    if (!item.event_id.empty()) space_.events().Forget(item.event_id);
     if (absl::IsResourceExhausted(wrong.status)) space_.CountRefused(1);
+    wrong_.push_back(std::move(wrong));
   }
+  increments_.clear();
+  places_.clear();
+  event_ids_.clear();
 }
 
 void AssociationWriter::Write(std::span<const AssociationItem> items,
                               std::span<const uint64_t> indices) {
   Count(items);
   for (const AssociationBatchError& wrong : wrong_) {
-    Refuse(indices[places_[wrong.index]], wrong.status);
+    Refuse(indices[wrong.index], wrong.status);
   }
 }
 
 void AssociationWriter::Write(const Basket& basket, uint64_t index) {
-  if (!basket.event_id.empty() && !space_.events()->Admit(basket.event_id)) {
+  if (!basket.event_id.empty() && !space_.events().Admit(basket.event_id)) {
     ++duplicates_;
     return;
   }
@@ -84,38 +140,53 @@ void AssociationWriter::Write(const Basket& basket, uint64_t index) {
   Count(items);
   if (wrong_.empty()) return;
   if (wrong_.size() == items.size() && !basket.event_id.empty()) {
-    space_.events()->Forget(basket.event_id);
+    space_.events().Forget(basket.event_id);
   }
   Refuse(index, wrong_.front().status);
 }
 
 void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey> list,
-                                uint64_t index) {
+                                std::span<const uint64_t> indices) {
   const absl::Status status = space_.counter().Replace(key, list);
   if (status.ok()) {
     accepted_ += list.size();
     space_.CountWrites(list.size());
-  } else if (absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
-    if (absl::IsResourceExhausted(status)) space_.CountRefused(list.size());
-    Refuse(index, status);
+  } else if (absl::IsResourceExhausted(status)) {
+    space_.CountRefused(list.size());
+    for (const uint64_t index : indices) Refuse(index, status);
+  } else if (absl::IsInvalidArgument(status)) {
+    const auto [wrong, error] = WrongEntry(list, MaxCount(space_), status);
+    const ItemError others{"", "is of the list of item " + std::to_string(indices[wrong]) +
+                                   ", which is refused as a whole"};
+    for (size_t i = 0; i < list.size(); ++i) Refuse(indices[i], i == wrong ? error : others);
   } else {
     failed_ = status;
   }
 }
 
 void AssociationWriter::Respond(Response& response) const {
-  if (!failed_.ok()) {
-    SetError(failed_, "", response);
-    return;
+  if (failed_.ok()) {
+    response.body = "{" + Result() + "}";
+  } else if (next_.has_value()) {
+    SetQuotaError(failed_, retry_after_, response);
+    response.body.pop_back();
+    response.body += ",\"next\":" + std::to_string(*next_) + "," + Result() + "}";
+  } else {
+    SetError(failed_, failed_field_, response);
   }
-  std::string& body = response.body;
-  body = "{\"accepted\":" + std::to_string(accepted_);
+}
+
+std::string AssociationWriter::Result() const {
+  std::string body = "\"accepted\":" + std::to_string(accepted_);
   if (duplicates_ > 0) body += ",\"duplicates\":" + std::to_string(duplicates_);
   body += ",\"errors\":[";
   for (const auto& [index, error] : errors_) {
     if (body.back() != '[') body += ',';
-    body += "{\"index\":" + std::to_string(index) + ",\"field\":";
-    AppendJsonString(error.field, body);
+    body += "{\"index\":" + std::to_string(index);
+    if (!error.field.empty()) {
+      body += ",\"field\":";
+      AppendJsonString(error.field, body);
+    }
     body += ",\"message\":";
     AppendJsonString(error.message, body);
     body += '}';
@@ -124,7 +195,7 @@ void AssociationWriter::Respond(Response& response) const {
   if (refused_ > errors_.size()) {
     body += ",\"moreErrors\":" + std::to_string(refused_ - errors_.size());
   }
-  body += '}';
+  return body;
 }
 
 }  // namespace escalona::server

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "assoc/namespaces.h"
 #include "escalona/clock.h"
@@ -26,8 +28,10 @@ void SetQuotaError(const absl::Status& status, absl::Duration retry_after, Respo
 bool AdmitWrites(assoc::Namespace& space, uint64_t n, const Clock& clock, Response& response);
 
 // The answer is {"accepted": n, "duplicates": n, "errors": [{"index", "field", "message"}, ...]};
-// duplicates are items whose event id was known, left out if there are none. Of many errors the
-// first kShownErrors are listed and the others counted in "moreErrors".
+// duplicates are items whose event id was known, left out if there are none; the field is left out
+// where nothing in the item is wrong by itself. Of many errors the
+// first kShownErrors are listed and the others counted in "moreErrors". A stream that was too fast
+// is told so by a 429 that has these, too, and in "next" the index of the item to go on with.
 class AssociationWriter {
  public:
   static constexpr size_t kShownErrors = 1000;
@@ -41,18 +45,30 @@ class AssociationWriter {
   // All ordered pairs of the basket. Those that are refused are one error; if all are, its event
   // id is forgotten.
   void Write(const Basket& basket, uint64_t index);
-  // Replaces the list of `key`; `index` is the place of its first entry.
-  void Replace(std::string_view key, std::span<const CountedKey> list, uint64_t index);
+  // Replaces the list of `key`; `indices` are the places of its entries. A list is taken or refused
+  // as a whole: each entry is an error then.
+  void Replace(std::string_view key, std::span<const CountedKey> list,
+               std::span<const uint64_t> indices);
   void Refuse(uint64_t index, const ItemError& error);
+  // The request as a whole is wrong.
+  void Fail(const ItemError& error);
+  // Whether a stream may write its items from number `next` on. If not, that is the answer, with
+  // what was done of those before.
+  bool MayGoOn(uint64_t next, const Clock& clock);
 
-  // The store's error, after which nothing else should be written.
+  // The store's error, or what is wrong with the whole: after it nothing else should be written.
   const absl::Status& failed() const { return failed_; }
   void Respond(Response& response) const;
 
  private:
-  // Counts the items but for those whose event id is known; what is wrong is in wrong_ and places_.
+  // Counts the items but for those whose event id is known; what is wrong with which of them is in
+  // wrong_.
   void Count(std::span<const AssociationItem> items);
+  // Counts what Count has gathered.
+  void CountGathered(std::span<const AssociationItem> items);
   void Refuse(uint64_t index, const absl::Status& status);
+  // "accepted", "duplicates", "errors", "moreErrors".
+  std::string Result() const;
 
   assoc::Namespace& space_;
   uint64_t accepted_ = 0;
@@ -60,10 +76,15 @@ class AssociationWriter {
   uint64_t refused_ = 0;
   std::vector<IndexedItemError> errors_;
   absl::Status failed_;
+  std::string_view failed_field_;
+  std::optional<uint64_t> next_;  // where a stream was too fast: its first item nobody looked at
+  absl::Duration retry_after_;
+  std::vector<AssociationBatchError> wrong_;
   // Kept for their memory.
   std::vector<AssociationIncrement> increments_;
-  std::vector<size_t> places_;
-  std::vector<AssociationBatchError> wrong_;
+  std::vector<size_t> places_;                       // of the increments among the items
+  absl::flat_hash_set<std::string_view> event_ids_;  // of the increments
+  std::vector<AssociationBatchError> batch_errors_;
 };
 
 }  // namespace escalona::server

@@ -17,7 +17,7 @@ namespace {
 using Reactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;
 
 // A reader that takes nothing for so long is given up: what it reads is held for it.
-constexpr absl::Duration kPatience = absl::Minutes(5);
+constexpr absl::Duration kListPatience = absl::Minutes(5);
 
 // Answers with an error.
 class Refusal final : public Reactor {
@@ -90,7 +90,7 @@ class ListStream final : public Reactor {
   }
 
   bool WaitForRoom(std::unique_lock<std::mutex>& lock) {
-    const absl::Time deadline = absl::Now() + kPatience;
+    const absl::Time deadline = absl::Now() + kListPatience;
     while (bytes_ > kBufferBytes && !gone_ && !streams_.draining_ && absl::Now() < deadline) {
       room_.wait_for(lock, std::chrono::milliseconds(200),
                      [this] { return bytes_ <= kBufferBytes / 2 || gone_; });

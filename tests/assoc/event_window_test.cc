@@ -36,13 +36,32 @@ TEST(EventWindow, AWindowOfNoneAdmitsEverything) {
   EXPECT_TRUE(window.Admit("a"));
 }
 
+TEST(EventWindow, AnotherCapacityKeepsTheNewestIds) {
+  EventWindow window(3);
+  for (const char* id : {"a", "b", "c", "d"}) EXPECT_TRUE(window.Admit(id));
+  window.SetCapacity(5);
+  EXPECT_EQ(window.size(), 3);
+  for (const char* id : {"b", "c", "d"}) EXPECT_FALSE(window.Admit(id));
+  window.SetCapacity(1);
+  EXPECT_EQ(window.size(), 1);
+  EXPECT_FALSE(window.Admit("d"));
+  EXPECT_TRUE(window.Admit("c"));
+}
+
 TEST(EventWindow, EqualsAQueueOfTheLastIds) {
   std::mt19937 random(1);
-  EventWindow window(50);
+  size_t capacity = 50;
+  EventWindow window(capacity);
   std::deque<std::string> model;  // a forgotten id leaves an empty place
   for (int i = 0; i < 20000; ++i) {
     const std::string id = absl::StrCat("event", random() % 120);
     const auto known = std::find(model.begin(), model.end(), id);
+    if (random() % 50 == 0) {
+      capacity = random() % 100;
+      window.SetCapacity(capacity);
+      while (model.size() > capacity) model.pop_front();
+      continue;
+    }
     if (random() % 10 == 0) {
       window.Forget(id);
       if (known != model.end()) known->clear();
@@ -50,7 +69,7 @@ TEST(EventWindow, EqualsAQueueOfTheLastIds) {
     }
     ASSERT_EQ(window.Admit(id), known == model.end());
     if (known == model.end()) model.push_back(id);
-    if (model.size() > 50) model.pop_front();
+    if (model.size() > capacity) model.pop_front();
   }
 }
 

@@ -90,6 +90,40 @@ TEST_F(NamespacesTest, NamesAndSettingsAreChecked) {
   EXPECT_EQ(spaces_->Put("a", settings).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(NamespacesTest, ChangesAtTheSameTimeLoseNoSetting) {
+  Open();
+  constexpr uint64_t kChanges = 500;
+  std::vector<std::thread> threads;
+  for (uint64_t NamespaceSettings::*setting :
+       {&NamespaceSettings::max_pairs, &NamespaceSettings::writes_per_second,
+        &NamespaceSettings::max_pairs}) {
+    threads.emplace_back([this, setting] {
+      for (uint64_t i = 0; i < kChanges; ++i) {
+        const auto add_one = [setting](NamespaceSettings& settings) {
+          ++(settings.*setting);
+          return absl::OkStatus();
+        };
+        EXPECT_TRUE(spaces_->Update("a", add_one).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(spaces_->Find("a")->settings().max_pairs, 2 * kChanges);
+  EXPECT_EQ(spaces_->Find("a")->settings().writes_per_second, kChanges);
+}
+
+TEST_F(NamespacesTest, AChangeThatIsGivenUpChangesNothing) {
+  Open();
+  const auto give_up = [](NamespaceSettings& settings) {
+    settings.k = 7;
+    return absl::CancelledError("no");
+  };
+  EXPECT_EQ(spaces_->Update("a", give_up).status(), absl::CancelledError("no"));
+  EXPECT_EQ(spaces_->Find("a"), nullptr);
+  EXPECT_EQ(spaces_->Update("default", give_up).status(), absl::CancelledError("no"));
+  EXPECT_EQ(spaces_->Default()->settings(), NamespaceSettings());
+}
+
 TEST_F(NamespacesTest, ADroppedOneIsGoneWithAllInIt) {
   Open();
   ASSERT_TRUE(spaces_->Put("a", {}).ok());
@@ -172,6 +206,31 @@ TEST_F(NamespacesTest, WritesPerSecondAreAllowedOnTheWhole) {
   clock_.Advance(absl::Hours(1));
   EXPECT_TRUE(space->TakeWrites(10, clock_.Now(), wait).ok());
   EXPECT_FALSE(space->TakeWrites(1, clock_.Now(), wait).ok());
+}
+
+TEST_F(NamespacesTest, OnlyAnotherRateForgetsWhatIsOwed) {
+  Open();
+  NamespaceSettings settings;
+  settings.writes_per_second = 10;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  const auto space = spaces_->Find("a");
+  absl::Duration wait;
+  EXPECT_TRUE(space->TakeWrites(100, clock_.Now(), wait).ok());
+  settings.k = 7;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  EXPECT_FALSE(space->TakeWrites(1, clock_.Now(), wait).ok());
+  settings.writes_per_second = 20;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  EXPECT_TRUE(space->TakeWrites(1, clock_.Now(), wait).ok());
+}
+
+TEST_F(NamespacesTest, ARateLimitsNobodyWhereItIsNotAsked) {
+  Open({.limit_rate = false});
+  NamespaceSettings settings;
+  settings.writes_per_second = 1;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  EXPECT_FALSE(spaces_->Find("a")->limited());
+  EXPECT_EQ(spaces_->Find("a")->settings(), settings);
 }
 
 TEST_F(NamespacesTest, AMemoryBudgetIsSharedAndChangesNothing) {

@@ -122,7 +122,7 @@ class WhereTheAnswerGoes(InAFolder):
         result = self.run_program("run", "a.txt")
         self.assertEqual(result.returncode, 2)
         self.assertEqual(result.stderr, b"a.txt:0: a-out.txt: cannot be written: it is a link that leads nowhere; remove the "
-                         b"link or choose another place with -o\n")
+                         b"link or choose another place\n")
         self.assertEqual(self.files(), ["a-out.txt", "a.txt"])
 
     def test_mode_of_the_answer(self):
@@ -257,7 +257,7 @@ class CompleteOrAbsent(InAFolder):
         self.put("a.txt")
         (self.folder / "a-out.txt").mkdir()
         self.check_refused(self.run_program("run", "a.txt"), b"a.txt:0: a-out.txt: cannot be written: Is a directory; choose "
-                           b"another place with -o\n", ["a-out.txt", "a.txt"])
+                           b"another place\n", ["a-out.txt", "a.txt"])
 
     def test_the_commands_are_never_replaced_by_the_answer(self):
         self.put("a.txt")
@@ -273,11 +273,11 @@ class CompleteOrAbsent(InAFolder):
     def test_disk_full(self):
         self.put("a.txt")
         self.check_refused(self.run_program("run", "a.txt", "-o", "/dev/full"), b"a.txt:0: /dev/full: cannot be written: No "
-                           b"space left on device; free some space or choose another place with -o\n", ["a.txt"])
+                           b"space left on device; free some space or choose another place\n", ["a.txt"])
         with open("/dev/full", "wb") as full:
             done = self.run_program("run", "a.txt", "-o", "-", stdout=full)
         self.assertEqual((done.returncode, done.stderr), (2, b"a.txt:0: standard output: cannot be written: No space left on "
-                                                            b"device; free some space or choose another place with -o\n"))
+                                                            b"device; free some space or choose another place\n"))
         self.assertTrue(os.path.exists("/dev/full"))
 
     def test_a_full_disk_leaves_an_earlier_answer_and_no_other_file(self):
@@ -289,7 +289,7 @@ class CompleteOrAbsent(InAFolder):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
         self.check_refused(self.run_program("run", "a.txt", preexec_fn=limit), b"a.txt:0: a-out.txt: cannot "
-                           b"be written: File too large; choose another place with -o\n", ["a-out.txt", "a.txt"])
+                           b"be written: File too large; choose another place\n", ["a-out.txt", "a.txt"])
         self.assertEqual((self.folder / "a-out.txt").read_bytes(), b"earlier")
 
     def as_nobody(self):
@@ -315,7 +315,7 @@ class CompleteOrAbsent(InAFolder):
         (self.folder / "x").chmod(0o555)
         done = self.run_program("run", "x/a.txt", prefix=prefix)
         (self.folder / "x").chmod(0o755)
-        self.check_refused(done, b"x/a.txt:0: x/a-out.txt: cannot be written: Permission denied; choose another place with -o\n",
+        self.check_refused(done, b"x/a.txt:0: x/a-out.txt: cannot be written: Permission denied; choose another place\n",
                            ["x", "x/a.txt"])
 
     def test_an_answer_that_is_write_protected_stays(self):

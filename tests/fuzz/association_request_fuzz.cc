@@ -59,13 +59,18 @@ bool HasMore(std::string_view text) {
   return false;
 }
 
+// Boost.JSON takes the last of two members of one name, we take none.
+bool IsTwice(const ItemError& error) {
+  return error.message.find("twice in one object") != std::string::npos;
+}
+
 void CheckOne(std::string_view text) {
   ItemParser parser;
   AssociationItem item;
   ItemError error;
   const bool good = parser.ParseOne(text, item, error);
   Require(good || !error.message.empty());
-  if (HasMore(text)) return;
+  if (HasMore(text) || IsTwice(error)) return;
   json::error_code code;
   const json::value value = json::parse({text.data(), text.size()}, code);
   const auto expected = code ? std::nullopt : Expected(value);
@@ -81,6 +86,7 @@ void CheckArray(std::string_view text) {
   ItemError error;
   const bool good = parser.ParseArray(text, items, indices, wrong, error);
   Require(items.size() == indices.size());
+  if (IsTwice(error)) return;
   json::error_code code;
   const json::value value = json::parse({text.data(), text.size()}, code);
   Require(good == (!code && value.is_array()));
@@ -102,7 +108,9 @@ std::string Stream(std::string_view text, size_t cut, escalona::server::StreamFo
       escalona::server::NewBatchSink(spaces->Default(), clock, format, size_t{1} << 20);
   escalona::server::Response response;
   for (size_t at = 0; at < text.size(); at += cut) {
-    Require(sink->Take(text.substr(at, cut), response));
+    if (sink->Take(text.substr(at, cut), response)) continue;
+    Require(response.status == 400);  // a header of CSV that cannot be used
+    return response.body;
   }
   sink->Finish(response);
   return response.body;

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -146,6 +147,45 @@ class Associations(unittest.TestCase):
         self.assertEqual(client.error("GET", "/ns/none/associations/a"), (404, "not_found", "namespace"))
         self.assertEqual(client.error("PATCH", "/associations/a")[0], 405)
 
+    def test_errors_say_what_would_be_right(self):
+        client = self.serve().client()
+        message = lambda *request: json.loads(client.ask(*request)[1])["message"]
+        for query, least, most in [("k", 1, 2**63 - 1), ("offset", 0, 2**63 - 1), ("min", 0, 2**64 - 1)]:
+            for value in (most + 1, "x", least - 1):
+                self.assertEqual(message("GET", f"/associations/a?{query}={value}"), f"{query} must be a whole number from {least} to {most}")
+        quota = "must be a whole number from 0 (no quota) to 18446744073709551615"
+        for setting, values, right in [
+                ("k", (-1, 0, 1000001, 2**64, "x", 1.5), "must be a whole number from 1 to 1000000"),
+                ("maxPairs", (-1, 2**64, None), quota), ("writesPerSecond", (-1, 2**64, True), quota),
+                ("eventWindow", (-1, 10**8 + 1, 2**64), "must be a whole number from 0 to 100000000"),
+                ("halfLifeSeconds", (-1, 0.5, 1e11, 3153600001, "x"), "must be 0 (none), or a number from 1 to 3153600000 (100 years)"),
+                ("saturate32Bit", (1, None), "must be true or false"), ("half_life", (1,), "is no setting of a namespace")]:
+            for value in values:
+                self.assertEqual(message("PUT", "/ns/x", {setting: value}), f"{setting} {right}")
+        for body, words in [(b'{"key":"a\xff","associatedKey":"b"}', "is not UTF-8, as JSON must be, at byte 10"),
+                            (b'{"key":x}', "is not JSON: syntax error at byte 8"), (b'{"key":"a"', "is not JSON: incomplete JSON at byte 11"),
+                            (b'{"key":"a"}x', "is not JSON: extra data at byte 12"), (b"", "is empty, and should be JSON")]:
+            self.assertEqual(message("POST", "/associations", body), "body " + words)
+            if body:
+                self.assertEqual(message("PUT", "/ns/x", body), "body " + words)
+                self.assertEqual(client.json("POST", "/associations/batch", body)["errors"], [{"index": 0, "message": words}])
+
+    def test_a_member_that_is_there_twice_is_refused_and_not_chosen(self):
+        client = self.serve().client()
+        wrong = ['{"key":"a","key":"b","associatedKey":"x"}', '{"key":"a","Key":"b","associatedKey":"x"}', '{"key":"a","k\\u0065y":"b","associatedKey":"x"}',
+                 '{"key":"a","associatedKey":"x","count":1,"frequency":2}', '{"key":"a","associatedKey":"x","more":{"y":1,"y":2}}']
+        good = '{"key":"a","associatedKey":"x","more":[{"key":1},{"key":{"key":2}}]}'
+        for item in wrong:
+            self.assertEqual(client.error("POST", "/associations", item)[0], 400, item)
+        answer = client.json("POST", "/associations/batch", "\n".join([*wrong, good]))
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, list(range(len(wrong)))))
+        self.assertEqual(answer["errors"][0]["message"], "has 'key' twice in one object")
+        for path, body in [("/associations/batch", f"[{good},{wrong[0]}]"), ("/associations/baskets", '{"keys":["a","b"],"keys":["c","d"]}')]:
+            status, text, _ = client.ask("POST", path, body)
+            self.assertEqual((status, json.loads(text)["field"]), (400, "body"), text)
+        self.assertEqual(client.error("PUT", "/ns/x", '{"k":1,"k":2}'), (400, "invalid_argument", "body"))
+        self.assertEqual(client.json("GET", "/totals"), {"associators": 1, "pairs": 1, "count": 1})
+
     def test_batches_name_wrong_items_and_count_the_others(self):
         client = self.serve().client()
         wrong = [{"key": "a"}, 7, {"key": "", "associatedKey": "b"}, {"key": "a", "associatedKey": "b", "count": 0}]
@@ -154,7 +194,7 @@ class Associations(unittest.TestCase):
         for body in (json.dumps(items), "\n".join(map(json.dumps, items)), "\r\n".join(map(json.dumps, items)) + "\r\n\r\n"):
             answer = client.json("POST", "/associations/batch", body)
             self.assertEqual(answer["accepted"], 2)
-            self.assertEqual([(e["index"], e["field"]) for e in answer["errors"]], fields)
+            self.assertEqual([(e["index"], e.get("field", "")) for e in answer["errors"]], fields)
         self.assertEqual(client.top("a"), [("y\u00e9\n", 6), ("x", 3)])
         self.assertEqual(client.error("POST", "/associations/batch", json.dumps(items)[:-1]), (400, "invalid_argument", "body"))
         self.assertEqual(client.top("a"), [("y\u00e9\n", 6), ("x", 3)])
@@ -191,6 +231,36 @@ class Associations(unittest.TestCase):
         self.assertEqual(client.top("a"), [('5" nail', 3), ('6"" nail', 2), ("w", 1)])
         self.assertEqual(client.top("b"), [('x\n"y,"', 7)])
 
+    def test_a_header_of_csv_says_what_the_columns_are(self):
+        client = self.serve().client()
+        csv = {"Content-Type": "text/csv"}
+        space = lambda i: f"/ns/csv{i}/associations"
+        headers = [("key,associatedKey", "a,b"), ("Key,AssociatedKey", "a,b"), ('"key","associatedKey"', "a,b"),
+                   ('"key","associatedKey","count"', "a,b,1"), ("\ufeffkey,associatedKey", "a,b"), ("\ufeff", "a,b"),
+                   ('\ufeff"key","associatedKey"', "a,b"), (" key ,\tassociatedKey ", "a,b"), ('key, "associatedKey"', "a,b"),
+                   ("associatedKey,key", "b,a"), ("KEY,ASSOCIATEDKEY,COUNT", "a,b,1"), ("key,associatedKey,frequency", "a,b"),
+                   ("count,eventId,associatedKey,key", "1,e,b,a"), ("key,associatedKey,count,eventId", "a,b,1,e")]
+        for i, (header, row) in enumerate(headers):
+            client.json("PUT", f"/ns/csv{i}", status=201)
+            self.assertEqual(client.json("POST", space(i) + "/batch", f"{header}\r\n{row}\r\n", csv), {"accepted": 1, "errors": []}, header)
+            self.assertEqual(client.ask("GET", space(i))[1], '{"key":"a","associatedKey":"b","frequency":1}\n', header)
+        known = client.json("POST", space(i) + "/batch", "associatedKey,key,eventId\nc,a,e\nc,a,f\nc,a\n", csv)
+        self.assertEqual((known["accepted"], known["duplicates"], known["errors"]), (2, 1, []))
+        client.json("PUT", "/ns/wrong", status=201)
+        for header, words in [("key,associatedKey,weight", "an unknown column: 'weight'"), ("key,associatedKey,", "an unknown column: ''"),
+                              ("key,associatedKey,Key", "a column twice: 'Key'"), ("key,count,associatedKey,frequency", "a column twice: 'frequency'")]:
+            for path in ("batch", "import?mode=replace"):
+                for end in ("\na,b,1\n", ""):
+                    status, text, _ = client.ask("POST", "/ns/wrong/associations/" + path, header + end, csv)
+                    self.assertEqual((status, json.loads(text)["field"]), (400, "header"), text)
+                    self.assertIn("header names " + words, text)
+        rows = "q,w,\na,b,1,e\nkey\nq,w,x\n,w\n"
+        answer = client.json("POST", "/ns/wrong/associations/batch", rows, csv)
+        self.assertEqual([(e["index"], e.get("field", "")) for e in answer["errors"]],
+                         [(0, "count"), (1, ""), (2, "associatedKey"), (3, "count"), (4, "key")])
+        self.assertEqual(answer["errors"][1]["message"], "has more values than there are columns, which are key,associatedKey,count")
+        self.assertEqual(client.json("GET", "/ns/wrong/totals")["pairs"], 0)
+
     def test_a_basket_there_is_no_room_for_may_be_sent_again(self):
         client = self.serve().client()
         client.json("PUT", "/ns/small", {"maxPairs": 2}, status=201)
@@ -212,6 +282,27 @@ class Associations(unittest.TestCase):
         answer = client.json("POST", "/associations/batch", [event, {**event, "eventId": "e2"}])
         self.assertEqual((answer["accepted"], answer["duplicates"]), (1, 1))
         self.assertEqual(client.top("a"), [("b", 2)])
+
+    def test_another_event_window_keeps_the_newest_ids(self):
+        client = self.serve().client()
+        count = lambda event: client.json("POST", "/ns/events/associations/batch", [{"key": "a", "associatedKey": "b", "eventId": event}])["accepted"]
+        client.json("PUT", "/ns/events", {"eventWindow": 2}, status=201)
+        self.assertEqual([count("1"), count("2"), count("3")], [1, 1, 1])
+        client.json("PUT", "/ns/events", {"eventWindow": 1000})
+        self.assertEqual([count("2"), count("3"), count("4")], [0, 0, 1])
+        client.json("PUT", "/ns/events", {"k": 5})
+        client.json("PUT", "/ns/events", {"eventWindow": 1})
+        self.assertEqual([count("4"), count("3")], [0, 1])
+
+    def test_an_item_that_is_refused_takes_its_event_id_from_nobody(self):
+        client = self.serve().client()
+        client.json("PUT", "/ns/full", {"maxPairs": 1}, status=201)
+        client.add("a", "x", 1, "full")
+        items = [("b", "1"), ("x", "1"), ("x", "1"), ("c", "2"), ("d", "2"), ("x", "3"), ("x", "3")]
+        items = [{"key": "a", "associatedKey": key, "eventId": event} for key, event in items]
+        answer = client.json("POST", "/ns/full/associations/batch", items)
+        self.assertEqual((answer["accepted"], answer["duplicates"], [e["index"] for e in answer["errors"]]), (2, 2, [0, 3, 4]))
+        self.assertEqual(client.top("a", "", "full"), [("x", 3)])
 
     def test_namespaces_are_separate_limited_and_durable(self):
         server = self.serve()
@@ -252,6 +343,24 @@ class Associations(unittest.TestCase):
         self.assertEqual(client.top("u", "", "shop"), [])
         server.kill()
         self.assertEqual(self.serve().client().top("u", "", "shop"), [])
+
+    def test_settings_that_are_put_at_the_same_time_are_all_kept(self):
+        server = self.serve()
+        server.client().json("PUT", "/ns/busy", status=201)
+        names = ("k", "maxPairs", "writesPerSecond", "eventWindow")
+
+        def put(name):
+            client = server.client()
+            for value in range(1, 51):
+                client.json("PUT", "/ns/busy", {name: value})
+
+        threads = [threading.Thread(target=put, args=(name,)) for name in names]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        settings = server.client().json("GET", "/ns/busy")["settings"]
+        self.assertEqual([settings[name] for name in names], [50] * 4)
 
     def test_a_namespace_is_dropped_at_once_whoever_stalls_in_it(self):
         server = self.serve()
@@ -312,10 +421,26 @@ class Associations(unittest.TestCase):
         client.json("POST", "/ns/small/associations/import?mode=replace", "c,x,3\nc,y,2\nc,z,1\n", rows)
         self.assertEqual(refused(), 5)
         client.json("PUT", "/ns/small", {"maxPairs": 0, "writesPerSecond": 1})
-        client.json("POST", "/ns/small/associations/batch", "a,x\n" * 100000, rows)
+        status, text, headers = client.ask("POST", "/ns/small/associations/batch", "key,associatedKey\n" + "a,x\n" * 100000, rows)
+        answer = json.loads(text)
+        self.assertEqual((status, answer["next"], answer["accepted"], answer["errors"]), (429, 4096, 4096, []))
+        self.assertEqual(answer["message"], "the namespace may make 1 writes a second; the first 4096 items were looked at, and 4096 of them counted")
+        self.assertGreater(int(headers["Retry-After"]), 4000)
+        self.assertEqual(refused(), 6)
         for path in ("batch", "import?mode=replace"):
             self.assertEqual(client.ask("POST", "/ns/small/associations/" + path, "a,x\n", rows)[0], 429)
-        self.assertEqual(refused(), 7)
+        self.assertEqual(refused(), 8)
+        client.json("PUT", "/ns/small", {"k": 7})  # pays nothing
+        self.assertEqual(client.ask("POST", "/ns/small/associations", {"key": "a", "associatedKey": "x"})[0], 429)
+
+    def test_the_rate_of_a_namespace_limits_nobody_who_has_the_folder(self):
+        server = self.serve()
+        server.client().json("PUT", "/ns/default", {"writesPerSecond": 1})
+        server.stop()
+        done = subprocess.run([PROGRAM, "assoc", "import", "--data", server.data, "--format", "csv"], input="a,x\n" * 10000,
+                              capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("10000 associations imported\n", ""))
+        self.assertEqual(self.serve().client().json("GET", "/ns/default")["settings"]["writesPerSecond"], 1)
 
     def test_counts_fade_by_half(self):
         client = self.serve().client()
@@ -353,11 +478,29 @@ class Associations(unittest.TestCase):
         client = self.serve().client()
         answer = client.json("POST", "/associations/import?mode=replace", '{"key":"a","associatedKey":"b","count":1}\n'
                              '{"key":"a","associatedKey":"c","count":2}\n{"key":"d","associatedKey":"b"}')
-        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0]))
+        self.assertEqual((answer["accepted"], [e["index"] for e in answer["errors"]]), (1, [0, 1]))
         for array in ('[{"key":"a","associatedKey":"b"}]', ' \n\t[\n{"key":"a","associatedKey":"b"}\n]\n', "[]"):
             status, text, _ = client.ask("POST", "/associations/import?mode=replace", array)
             self.assertEqual((status, json.loads(text)["field"]), (400, "body"), text)
             self.assertIn("mode=replace takes one object per line, or CSV", text)
+
+    def test_a_list_that_cannot_be_replaced_is_refused_as_a_whole_and_the_wrong_line_is_named(self):
+        client = self.serve().client()
+        client.json("PUT", "/ns/few", {"maxPairs": 5, "saturate32Bit": True}, status=201)
+        replace = lambda rows: client.json("POST", "/ns/few/associations/import?mode=replace", rows, {"Content-Type": "text/csv"})
+        other = lambda wrong: ("", f"is of the list of item {wrong}, which is refused as a whole")
+        rising = ("count", "must not be greater than that of the line before, 1: counts fall within a list")
+        for rows, accepted, errors in [
+                ("a,x,1\na,y,5\n", 0, [(0, *other(1)), (1, *rising)]),
+                ("b,x,2\nb,y,2\na,x,3\na,y,1\na,z,2\nc,x,9\n", 3, [(2, *other(4)), (3, *other(4)), (4, *rising)]),
+                ("a,x,3\n,wrong\na,x,2\n", 0, [(1, "key", "must not be empty"), (0, *other(2)), (2, "associatedKey", "is in the list twice")]),
+                ("d,x,1\nd,y,1\nd,z,1\n", 0, [(i, "", "the namespace is full: it may have 5 pairs") for i in range(3)])]:
+            answer = replace(rows)
+            got = [(e["index"], e.get("field", ""), e["message"]) for e in answer["errors"]]
+            self.assertEqual((answer["accepted"], got), (accepted, errors), rows)
+        answer = replace(f"c,x,{2**32}\nc,y,7\n")
+        self.assertEqual([(e["index"], e.get("field", "")) for e in answer["errors"]], [(0, "count"), (1, "")])
+        self.assertIn("4294967295", answer["errors"][0]["message"])
 
     def test_the_command_line_works_on_a_server_and_on_a_folder(self):
         def run(*arguments, status=0, text=None):
@@ -394,6 +537,9 @@ class Associations(unittest.TestCase):
         self.assertEqual(run("export", "--data", data, "--format", "csv"), open(exported).read())
         self.assertIn("item 1: associatedKey is missing", run("import", "--data", data, status=1, text='{"key": "a"}'))
         self.assertIn("no folder", run("stats", "--data", data + "x", status=2))
+        self.assertIn("the folder has no namespace 'nope'; it has default, one\n", run("top", "--data", data, "--namespace", "nope", "u", status=2))
+        self.assertIn("/dev/full: cannot be written: No space left on device; free some space or choose another place\n",
+                      run("export", "--data", data, "/dev/full", status=2))
         self.assertIn("none.csv: cannot be opened: No such file", run("import", "--data", data, "none.csv", status=2))
 
     def test_the_command_line_reads_and_writes_gzip(self):

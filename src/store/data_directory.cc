@@ -60,6 +60,17 @@ bool IsNoted(const std::string& folder, std::string_view store) {
   return false;
 }
 
+bool HasStore(const std::string& folder, const char* name) {
+  return HoldsRocksStore(folder + "/" + name);
+}
+
+absl::Status StoreIsGone(const std::string& folder, const char* name) {
+  return absl::DataLossError(folder + "/" + name +
+                             " is missing or empty, and it was kept here; nothing was changed; "
+                             "restore it from a backup (docs/operations.md), or delete " +
+                             folder + "/" + kStores + " to begin with an empty one");
+}
+
 // What a folder may have in it before it has a FORMAT: a start that was cut off.
 bool IsNew(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -97,23 +108,19 @@ absl::Status DataDirectory::CheckFormat(const std::string& folder) {
 }
 
 absl::Status DataDirectory::CheckStores(const std::string& folder) {
-  for (const std::string name : kStoreNames) {
-    if (!IsNoted(folder, name) || HoldsRocksStore(folder + "/" + name)) continue;
-    return absl::DataLossError(folder + "/" + name +
-                               " is missing or empty, and it was kept here; nothing was changed; "
-                               "restore it from a backup (docs/operations.md), or delete " +
-                               folder + "/" + kStores + " to begin with an empty one");
+  for (const char* name : kStoreNames) {
+    if (IsNoted(folder, name) && !HasStore(folder, name)) return StoreIsGone(folder, name);
   }
   return absl::OkStatus();
 }
 
 absl::Status DataDirectory::NoteStores() const {
-  std::string names;
-  for (const std::string name : kStoreNames) {
-    if (HoldsRocksStore(path_ + "/" + name)) names += name + "\n";
+  std::ostringstream names;
+  for (const char* name : kStoreNames) {
+    if (HasStore(path_, name)) names << name << '\n';
   }
-  if (names == ReadWholeFile(path_ + "/" + kStores)) return absl::OkStatus();
-  return WriteWholeFile(path_, kStores, names);
+  if (names.str() == ReadWholeFile(path_ + "/" + kStores)) return absl::OkStatus();
+  return WriteWholeFile(path_, kStores, names.str());
 }
 
 absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) try {

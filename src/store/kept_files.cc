@@ -19,6 +19,9 @@ constexpr std::string_view kNoteWords = "escalona files 1";
 
 bool IsManifest(const std::string& name) { return name.starts_with("MANIFEST-"); }
 bool IsLog(const std::string& name) { return name.ends_with(".log"); }
+std::string PathOf(const std::string& folder, const std::string& name) {
+  return folder + "/" + name;
+}
 std::string NameIn(const std::string& path) { return fs::path(path).filename(); }
 
 uint64_t ManifestNumber(std::string_view name) {
@@ -105,6 +108,14 @@ absl::Status CheckList(const std::string& folder, const FileNote& note) {
   return absl::OkStatus();
 }
 
+absl::Status CheckLog(const std::string& path, uint64_t bytes) {
+  std::error_code error;
+  const uint64_t there = fs::file_size(path, error);
+  if (error) return Missing(path, "(a log of what was written last) is missing");
+  if (there < bytes) return Missing(path, "(a log of what was written last) is cut off");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void KnownPart::Add(std::string_view text) {
@@ -155,11 +166,7 @@ std::string FileNote::Text() const {
 absl::Status FileNote::Check(const std::string& folder) const {
   if (absl::Status status = CheckList(folder, *this); !status.ok()) return status;
   for (const auto& [name, bytes] : logs) {
-    const std::string path = folder + "/" + name;
-    std::error_code error;
-    const uint64_t there = fs::file_size(path, error);
-    if (error) return Missing(path, "(a log of what was written last) is missing");
-    if (there < bytes) return Missing(path, "(a log of what was written last) is cut off");
+    if (absl::Status status = CheckLog(PathOf(folder, name), bytes); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

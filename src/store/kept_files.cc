@@ -218,7 +218,8 @@ rocksdb::IOStatus KeptFiles::NewWritableFile(const std::string& name,
     note_.logs[inner] = 0;
     changed_ = true;
   }
-  // Writers wait for this one. What it says about the log is needed after a crash of the process.
+  // Writers wait for this one, so it waits for nobody. What it says about the log is needed after a
+  // crash of the process.
   if (!keeping_) WriteNote(false);
   return status;
 }
@@ -258,7 +259,12 @@ void KeptFiles::Synced(const std::string& name, const KnownPart& part) {
 }
 
 void KeptFiles::WriteNote(bool reach_disk, bool if_changed) {
-  const std::lock_guard<std::mutex> one(writing_);  // also waits for one that is being written
+  std::unique_lock<std::mutex> one(writing_, std::defer_lock);
+  if (reach_disk) {
+    one.lock();  // also waits for one that is being written
+  } else if (!one.try_lock()) {
+    return;  // the next one says it
+  }
   std::string text;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -247,7 +247,8 @@ rocksdb::Options RocksDbOptions(const RocksOptions& options, const Opened& opene
   // Ids do not compress.
   rocks.compression = options.compress ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
   rocks.listeners.push_back(std::make_shared<NoRecovery>());
-  rocks.avoid_flush_during_recovery = true;  // opening is quicker
+  rocks.avoid_flush_during_recovery = true;    // opening is quicker
+  rocks.avoid_unnecessary_blocking_io = true;  // readers delete no files: a note is synced before
   rocks.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   rocks.info_log = opened.replay;
   rocks.wal_filter = opened.replay.get();

@@ -31,7 +31,7 @@ class LogReplay : public rocksdb::Logger, public rocksdb::WalFilter {
 
   const char* Name() const override { return "escalona.LogReplay"; }
   using rocksdb::Logger::Logv;
-  void Logv(const char* format, va_list arguments) override;
+  [[gnu::format(printf, 2, 0)]] void Logv(const char* format, va_list arguments) override;
   WalProcessingOption LogRecordFound(unsigned long long log, const std::string& name,
                                      const rocksdb::WriteBatch& batch, rocksdb::WriteBatch* changed,
                                      bool* is_changed) override;

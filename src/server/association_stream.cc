@@ -255,6 +255,8 @@ class BatchSink : public LineSink {
                "body", response);
       return false;
     }
+    // Bytes are counted from the bracket: blanks before it may have come in pieces of their own.
+    if (array_.empty()) piece.remove_prefix(piece.find('['));
     array_.append(piece);
     return true;
   }

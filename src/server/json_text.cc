@@ -18,10 +18,12 @@ namespace json = boost::json;
 // Makes a value of what the parser reads, as json::parser does, and looks at the names.
 class DocumentBuilder {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): names the parser asks for
   static constexpr size_t max_object_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_array_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_key_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_string_size = std::numeric_limits<size_t>::max();
+  // NOLINTEND(readability-identifier-naming)
   using Text = json::string_view;
   using Error = json::error_code;
 

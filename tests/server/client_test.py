@@ -231,7 +231,7 @@ class ClientTest(WireTest):
                                       stderr=subprocess.PIPE, text=True, timeout=30)
                 self.assertEqual(done.returncode, 2)
                 self.assertRegex(done.stderr, f"^escalona client {words[0]}: standard output: cannot be written"
-                                              "(: No space left on device)?; (free some space or )?choose another place ")
+                                              "(: No space left on device)?; (free some space or )?choose another place")
                 self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_lines_go_out_as_they_arrive(self):

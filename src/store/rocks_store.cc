@@ -244,11 +244,8 @@ rocksdb::Options RocksDbOptions(const RocksOptions& options, const Opened& opene
   rocks.write_buffer_size = options.write_buffer_bytes / kBuffersPerFile;
   rocks.min_write_buffer_number_to_merge = kBuffersPerFile;
   rocks.max_write_buffer_number = 2 * kBuffersPerFile + 2;
-  // Twice what is usual: merging costs a tenth less. A burst of 20 million URLs leaves more files
-  // to be merged than the usual 20, from which on RocksDB would hold writers back to a quarter of
-  // their speed.
-  rocks.level0_file_num_compaction_trigger = 8;
-  rocks.max_bytes_for_level_base = 512 << 20;
+  // A burst of 20 million URLs leaves more files to be merged than the usual 20, from which on
+  // RocksDB would hold writers back to a quarter of their speed.
   rocks.level0_slowdown_writes_trigger = 40;
   rocks.level0_stop_writes_trigger = 60;
   // Ids do not compress.

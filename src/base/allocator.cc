@@ -3,7 +3,7 @@
 // evicts lists keeps several times what it has.
 extern "C" {
 // Read by jemalloc before main(); MALLOC_CONF in the environment goes over it. Large pages
-// (thp:always) make lookups in many lists faster and the frontier slower while it merges tables.
+// (thp:always) make lookups in many lists faster, and take more memory where little is kept.
 extern const char* malloc_conf;
 const char* malloc_conf = "percpu_arena:percpu";
 }

@@ -198,7 +198,7 @@ int Put(uint64_t millions, unsigned threads) {
               known.cpu / 1e3);
   frontier.reset();
   {
-    auto store = store::OpenRocksStore(folder.path(), {.create = false});
+    auto store = store::OpenRocksStore(folder.path(), {.compress = true, .create = false});
     const Watch watch;
     if (!(*store)->Compact().ok()) return 2;
     std::printf("compacted in %.1f s: %.1f bytes per URL on disk\n", watch.wall(),

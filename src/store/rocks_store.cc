@@ -8,6 +8,8 @@
 #include <rocksdb/perf_level.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -44,10 +46,18 @@ const std::string& LastKey() {
   return *last;
 }
 
-// A full disk that has room again: RocksDB would go on by itself, and end the process on the way,
-// with an assertion about the log whose last write failed. It goes on when it is opened again.
-class NoRecovery : public rocksdb::EventListener {
+class Background : public rocksdb::EventListener {
  public:
+  // Where there are few cores, threads that merge files step back for those that serve and those
+  // that write tables out, for which writers wait. Not by much: merging must not fall behind.
+  void OnCompactionBegin(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& /*job*/) override {
+    constexpr int kNice = 5;
+    const auto self = static_cast<id_t>(gettid());
+    if (getpriority(PRIO_PROCESS, self) < kNice) setpriority(PRIO_PROCESS, self, kNice);
+  }
+
+  // A full disk that has room again: RocksDB would go on by itself, and end the process on the way,
+  // with an assertion about the log whose last write failed. It goes on when it is opened again.
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
                             bool* auto_recovery) override {
     *auto_recovery = false;
@@ -244,13 +254,15 @@ rocksdb::Options RocksDbOptions(const RocksOptions& options, const Opened& opene
   rocks.write_buffer_size = options.write_buffer_bytes / kBuffersPerFile;
   rocks.min_write_buffer_number_to_merge = kBuffersPerFile;
   rocks.max_write_buffer_number = 2 * kBuffersPerFile + 2;
+  // A merge rewrites the whole first level, whether 4 files (as usual) are merged into it or 12.
+  rocks.level0_file_num_compaction_trigger = 12;
   // A burst of 20 million URLs leaves more files to be merged than the usual 20, from which on
   // RocksDB would hold writers back to a quarter of their speed.
   rocks.level0_slowdown_writes_trigger = 40;
   rocks.level0_stop_writes_trigger = 60;
   // Ids do not compress.
   rocks.compression = options.compress ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
-  rocks.listeners.push_back(std::make_shared<NoRecovery>());
+  rocks.listeners.push_back(std::make_shared<Background>());
   rocks.avoid_flush_during_recovery = true;    // opening is quicker
   rocks.avoid_unnecessary_blocking_io = true;  // readers delete no files: a note is synced before
   rocks.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;

@@ -38,6 +38,10 @@ struct AssociationOptions {
   // are neither GUIDs nor 16 bytes long are always stored so.
   bool intern_ids = false;
 
+  // Whether a list of which nothing is left after a half-life stays, empty, until somebody writes
+  // to it or deletes it: for who keeps lists elsewhere, too, and must know which are here.
+  bool keep_faded = false;
+
   // Mixed into every hash. A server that counts strings of strangers sets it to a random number.
   uint64_t hash_seed = 0;
 };
@@ -148,6 +152,9 @@ class AssociationCounter {
 
   // The number of lists the key was removed from.
   uint64_t DeleteKeyEverywhere(std::string_view key);
+
+  // Whether there is a list, be it a faded one that is kept.
+  [[nodiscard]] bool Contains(std::string_view associator) const;
 
   // {0, 0} for an unknown associator.
   [[nodiscard]] AssociatorTotals TotalsOf(std::string_view associator) const;

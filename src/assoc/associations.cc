@@ -261,7 +261,12 @@ void AssociationCounter::Impl::Read(std::string_view associator, const Body& bod
         return;
       }
     }
-    Write(associator, [](Associator&) {});  // makes it fresh
+    if (options_.keep_faded) {
+      const ExclusiveHold hold(entry->lock);
+      if (!entry->gone) Freshen(*entry);
+    } else {
+      Write(associator, [](Associator&) {});  // makes it fresh
+    }
   }
 }
 
@@ -445,6 +450,12 @@ uint64_t AssociationCounter::DeleteKeyEverywhere(std::string_view key) {
     return true;
   });
   return lists;
+}
+
+bool AssociationCounter::Contains(std::string_view associator) const {
+  bool found = false;
+  impl_->Read(associator, [&](const Associator&) { found = true; });
+  return found;
 }
 
 AssociatorTotals AssociationCounter::TotalsOf(std::string_view associator) const {

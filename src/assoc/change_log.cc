@@ -6,6 +6,7 @@
 
 #include "assoc/key.h"
 #include "assoc/packed_key.h"
+#include "base/big_endian.h"
 #include "base/varint.h"
 
 namespace escalona::assoc {
@@ -13,18 +14,8 @@ namespace {
 
 constexpr uint8_t kHasWeight = 0x80;
 
-std::string BigEndian(uint64_t number) {
-  std::string bytes(8, '\0');
-  for (int i = 7; i >= 0; --i, number >>= 8) bytes[i] = static_cast<char>(number);
-  return bytes;
-}
-
-bool TakeBigEndian(std::string_view bytes, uint64_t& number) {
-  if (bytes.size() != 8) return false;
-  number = 0;
-  for (const char byte : bytes) number = (number << 8) | static_cast<uint8_t>(byte);
-  return true;
-}
+// The first byte of an event; those of changes are less.
+constexpr char kEvent = 0x40;
 
 }  // namespace
 
@@ -77,10 +68,29 @@ bool PassChange(std::string_view& bytes, std::string_view& associator, std::stri
   return kind == kLast || PassKey(bytes, key_kind, key);
 }
 
+void AppendEvent(const EventId& id, std::string& bytes) {
+  bytes.push_back(kEvent);
+  for (const uint64_t word : id) AppendBigEndian(word, 8, bytes);
+}
+
+bool TakeEvent(std::string_view& bytes, EventId& id) {
+  if (bytes.empty() || bytes.front() != kEvent) return false;
+  std::string_view rest = bytes.substr(1);
+  for (uint64_t& word : id) {
+    if (!TakeBigEndian(rest, 8, word)) return false;
+  }
+  bytes = rest;
+  return true;
+}
+
 ChangeLog::ChangeLog(store::Store& store, Options options)
     : store_(store), options_(std::move(options)) {}
 
-std::string ChangeLog::KeyOf(uint64_t number) const { return options_.prefix + BigEndian(number); }
+std::string ChangeLog::KeyOf(uint64_t number) const {
+  std::string key = options_.prefix;
+  AppendBigEndian(number, 8, key);
+  return key;
+}
 
 uint64_t ChangeLog::Append(std::string_view changes, uint64_t count) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -158,7 +168,8 @@ absl::Status ChangeLog::Replay(
   absl::Status scanned =
       store_.ScanPrefix(options_.prefix, [&](std::string_view key, std::string_view bytes) {
         uint64_t first;
-        if (!TakeBigEndian(key.substr(options_.prefix.size()), first)) {
+        std::string_view rest = key.substr(options_.prefix.size());
+        if (!TakeBigEndian(rest, 8, first) || !rest.empty()) {
           status = absl::DataLossError("change log: a key that is no number");
           return false;
         }

@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "escalona/event_window.h"
 #include "store/store.h"
 
 namespace escalona::assoc {
@@ -34,6 +35,12 @@ bool TakeChange(std::string_view& bytes, Change& change);
 // The same, without making strings: only whom it is about, as a view into `bytes`, or into `text`,
 // where a spelling has to be made.
 bool PassChange(std::string_view& bytes, std::string_view& associator, std::string& text);
+
+// The id of the event that was counted by the changes before it, in the same record: 17 bytes. It
+// has a number like a change.
+void AppendEvent(const EventId& id, std::string& bytes);
+// Takes one off the front of `bytes`; false, and `bytes` stays, if there is none.
+bool TakeEvent(std::string_view& bytes, EventId& id);
 
 // Changes are numbered 1, 2, ... in the order of Append. What several threads append while the
 // store is writing goes out together as one record, so that one trip to the disk serves them all.

@@ -22,8 +22,9 @@ constexpr size_t kEvictedAtOnce = 64;
 absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
 
 // The counter alone knows what is in memory; what may be in the store besides, this class does.
-AssociationOptions WithoutQuota(AssociationOptions options) {
+AssociationOptions InMemory(AssociationOptions options) {
   options.max_pairs = std::numeric_limits<uint64_t>::max();
+  options.keep_faded = true;
   return options;
 }
 
@@ -42,6 +43,10 @@ bool IsName(std::string_view text) {
 absl::Status Full(uint64_t most) {
   return absl::ResourceExhaustedError(
       absl::StrCat("the namespace is full: it may have ", most, " pairs"));
+}
+
+absl::Status CountedBefore() {
+  return absl::AlreadyExistsError("the event has been counted before");
 }
 
 uint64_t Sum(const std::vector<CountedKey>& list) {
@@ -80,8 +85,10 @@ class DurableAssociations::AllStripes {
 DurableAssociations::DurableAssociations(store::Store& store, const DurableOptions& options)
     : store_(store),
       options_(options),
-      counter_(WithoutQuota(options.counter)),
+      counter_(InMemory(options.counter)),
       log_(store, LogOptions(options)),
+      events_(options.event_window),
+      stored_events_(store, options.prefix + "E"),
       max_pairs_(options.counter.max_pairs),
       memory_bytes_(options.memory_bytes) {}
 
@@ -123,12 +130,14 @@ absl::Status DurableAssociations::Recover() {
   }
   uint64_t newest = 0;
   if (absl::Status status = ReadHeads(newest); !status.ok()) return status;
+  absl::Status status =
+      stored_events_.Load([&](const EventId& id) { static_cast<void>(events_.Admit(id)); });
+  if (!status.ok()) return status;
   uint64_t first = 0;
-  const absl::Status status =
-      log_.Replay([&](uint64_t number, std::string_view changes) -> absl::StatusOr<uint64_t> {
-        if (first == 0) first = number;
-        return KeepForReplay(number, changes);
-      });
+  status = log_.Replay([&](uint64_t number, std::string_view changes) -> absl::StatusOr<uint64_t> {
+    if (first == 0) first = number;
+    return KeepForReplay(number, changes);
+  });
   if (!status.ok()) return status;
   log_.ContinueAfter(newest);
   checkpointed_ = first == 0 ? log_.last() : first - 1;
@@ -159,7 +168,13 @@ absl::StatusOr<uint64_t> DurableAssociations::KeepForReplay(uint64_t first,
   uint64_t number = first;
   std::string_view associator;
   std::string text;
+  EventId event;
   for (; !rest.empty(); ++number) {
+    if (TakeEvent(rest, event)) {
+      static_cast<void>(events_.Admit(event));
+      stored_events_.Note(number, event);
+      continue;
+    }
     const char* const begin = rest.data();
     if (!PassChange(rest, associator, text) || replay_.size() >= kNoChange) {
       return absl::DataLossError("change log: a record that is no list of changes");
@@ -191,7 +206,7 @@ absl::StatusOr<bool> DurableAssociations::Replay(std::string_view associator,
                                                  const ReplayChain& chain, ListRecord& record) {
   const std::lock_guard<std::mutex> lock(scratch_mutex_);
   if (scratch_ == nullptr) {
-    scratch_ = std::make_unique<AssociationCounter>(WithoutQuota(options_.counter));
+    scratch_ = std::make_unique<AssociationCounter>(InMemory(options_.counter));
   }
   if (absl::Status status = scratch_->Load(associator, record.list); !status.ok()) return status;
   bool any = false;
@@ -226,6 +241,7 @@ absl::StatusOr<bool> DurableAssociations::Replay(std::string_view associator,
 absl::Status DurableAssociations::Load(Stripe& stripe, std::string_view associator) {
   if (NothingAway() || !IsName(associator)) return absl::OkStatus();
   if (counter_.TotalsOf(associator).pairs != 0) return absl::OkStatus();
+  if (counter_.Contains(associator)) return DropFaded(associator);
   const auto replay = stripe.replay.find(AbslView(associator));
   const bool has_replay = replay != stripe.replay.end();
   if (!has_replay && stripe.changed.contains(AbslView(associator))) {
@@ -240,11 +256,7 @@ absl::Status DurableAssociations::Load(Stripe& stripe, std::string_view associat
   if (record->age < counter_.Age()) {
     Halve(counter_.Age() - record->age, record->list);
     if (record->list.empty() && !has_replay) {
-      // Nothing of it is left. The log is younger than its age, so no change of it can return.
-      store::Batch batch;
-      batch.Delete(ListKey(associator));
-      batch.Delete(HeadKey(associator));
-      if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;
+      if (absl::Status status = DropFaded(associator); !status.ok()) return status;
     }
     outdated = has_replay;
   }
@@ -266,6 +278,16 @@ absl::Status DurableAssociations::Load(Stripe& stripe, std::string_view associat
     away_pairs_ -= pairs;
     away_count_ -= count;
   }
+  return absl::OkStatus();
+}
+
+absl::Status DurableAssociations::DropFaded(std::string_view associator) {
+  // The log is younger than its age, so no change of it can return.
+  store::Batch batch;
+  batch.Delete(ListKey(associator));
+  batch.Delete(HeadKey(associator));
+  if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;
+  counter_.DeleteAssociator(associator);
   return absl::OkStatus();
 }
 
@@ -293,17 +315,36 @@ absl::Status DurableAssociations::CheckQuota(const AssociationIncrement& item) c
   return Full(most);
 }
 
-absl::StatusOr<uint64_t> DurableAssociations::CountOne(Stripe& stripe,
-                                                       const AssociationIncrement& item,
-                                                       uint64_t& number) {
+absl::StatusOr<uint64_t> DurableAssociations::CountInMemory(Stripe& stripe,
+                                                            const AssociationIncrement& item,
+                                                            std::string& changes) {
   if (absl::Status status = Load(stripe, item.associator); !status.ok()) return status;
   if (absl::Status status = CheckQuota(item); !status.ok()) return status;
   stripe.changed.prefetch(AbslView(item.associator));  // arrives while it is counted
   auto counted = counter_.Increment(item.associator, item.key, item.weight);
   if (!counted.ok()) return counted;
+  AppendChange(Change::Kind::kIncrement, item.associator, item.key, item.weight, changes);
+  return counted;
+}
+
+absl::StatusOr<uint64_t> DurableAssociations::CountOne(Stripe& stripe,
+                                                       const AssociationIncrement& item,
+                                                       const std::optional<EventId>& event,
+                                                       uint64_t& number) {
+  if (event.has_value() && !events_.Admit(*event)) return CountedBefore();
   stripe.change.clear();
-  AppendChange(Change::Kind::kIncrement, item.associator, item.key, item.weight, stripe.change);
-  number = log_.Append(stripe.change, 1);
+  auto counted = CountInMemory(stripe, item, stripe.change);
+  if (!counted.ok()) {
+    if (event.has_value()) events_.Forget(*event);
+    return counted;
+  }
+  if (event.has_value()) {
+    AppendEvent(*event, stripe.change);
+    number = log_.Append(stripe.change, 2);
+    stored_events_.Note(number, *event);
+  } else {
+    number = log_.Append(stripe.change, 1);
+  }
   MarkChanged(stripe, item.associator, number);
   return counted;
 }
@@ -371,25 +412,30 @@ absl::Status DurableAssociations::CountByStripe(std::span<const AssociationIncre
   return absl::OkStatus();
 }
 
-void DurableAssociations::CountInOrder(std::span<const AssociationIncrement> items, uint64_t& last,
+void DurableAssociations::CountInOrder(std::span<const AssociationIncrement> items,
+                                       std::span<const std::optional<EventId>> events,
+                                       uint64_t& last,
                                        std::vector<AssociationBatchError>& refused) {
+  constexpr std::optional<EventId> kNone;
   for (size_t i = 0; i < items.size(); ++i) {
     Stripe& stripe = StripeOf(items[i].associator);
     const std::lock_guard<std::mutex> lock(stripe.mutex);
-    const auto counted = CountOne(stripe, items[i], last);
+    const auto counted = CountOne(stripe, items[i], events.empty() ? kNone : events[i], last);
     if (!counted.ok()) refused.push_back({i, counted.status()});
   }
 }
 
 absl::StatusOr<uint64_t> DurableAssociations::IncrementBatch(
-    std::span<const AssociationIncrement> items, std::vector<AssociationBatchError>* errors) {
+    std::span<const AssociationIncrement> items, std::vector<AssociationBatchError>* errors,
+    std::span<const std::optional<EventId>> events) {
   uint64_t last = 0;
   std::vector<AssociationBatchError> refused;
   absl::Status status;
-  if (max_pairs_.load(std::memory_order_relaxed) == std::numeric_limits<uint64_t>::max()) {
+  if (events.empty() &&
+      max_pairs_.load(std::memory_order_relaxed) == std::numeric_limits<uint64_t>::max()) {
     status = CountByStripe(items, last, refused);
   } else {
-    CountInOrder(items, last, refused);
+    CountInOrder(items, events, last, refused);
   }
   // What was counted before something failed is in memory and must be in the log.
   if (absl::Status committed = log_.Commit(last); !committed.ok()) return committed;
@@ -404,14 +450,58 @@ absl::StatusOr<uint64_t> DurableAssociations::IncrementBatch(
   return accepted;
 }
 
+uint64_t DurableAssociations::CountLocked(std::span<const AssociationIncrement> items,
+                                          const EventId& event,
+                                          std::vector<AssociationBatchError>& refused) {
+  std::string changes;
+  std::vector<std::string_view> changed;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto counted = CountInMemory(StripeOf(items[i].associator), items[i], changes);
+    if (counted.ok()) {
+      changed.push_back(items[i].associator);
+    } else {
+      refused.push_back({i, counted.status()});
+    }
+  }
+  if (changed.empty()) {
+    events_.Forget(event);
+    return 0;
+  }
+  AppendEvent(event, changes);
+  const uint64_t number = log_.Append(changes, changed.size() + 1);
+  stored_events_.Note(number, event);
+  for (const std::string_view associator : changed) {
+    MarkChanged(StripeOf(associator), associator, number);
+  }
+  return number;
+}
+
+absl::StatusOr<uint64_t> DurableAssociations::IncrementTogether(
+    std::span<const AssociationIncrement> items, const EventId& event,
+    std::vector<AssociationBatchError>* errors) {
+  std::vector<AssociationBatchError> refused;
+  uint64_t number;
+  {
+    const AllStripes all(stripes_);
+    if (!events_.Admit(event)) return CountedBefore();
+    number = CountLocked(items, event, refused);
+  }
+  if (absl::Status status = log_.Commit(number); !status.ok()) return status;
+  if (absl::Status status = EvictIfNeeded(); !status.ok()) return status;
+  const uint64_t accepted = items.size() - refused.size();
+  if (errors != nullptr) std::move(refused.begin(), refused.end(), std::back_inserter(*errors));
+  return accepted;
+}
+
 absl::StatusOr<uint64_t> DurableAssociations::Increment(std::string_view associator,
-                                                        std::string_view key, uint64_t weight) {
+                                                        std::string_view key, uint64_t weight,
+                                                        const std::optional<EventId>& event) {
   uint64_t number = 0;
   absl::StatusOr<uint64_t> counted;
   {
     Stripe& stripe = StripeOf(associator);
     const std::lock_guard<std::mutex> lock(stripe.mutex);
-    counted = CountOne(stripe, {associator, key, weight}, number);
+    counted = CountOne(stripe, {associator, key, weight}, event, number);
   }
   if (!counted.ok()) return counted;
   if (absl::Status status = log_.Commit(number); !status.ok()) return status;
@@ -762,14 +852,22 @@ absl::Status DurableAssociations::Checkpoint() {
   for (Stripe& stripe : stripes_) {
     if (absl::Status status = CheckpointStripe(stripe, *upto); !status.ok()) return status;
   }
+  // Who appended a change up to there held its stripe until its event was noted.
   store::Batch batch;
-  log_.Truncate(*upto, batch);
-  if (absl::Status status = store_.Write(batch, store::Reach::kDisk); !status.ok()) return status;
-  checkpointed_ = *upto;
+  if (absl::Status status = CutLog(*upto, batch); !status.ok()) return status;
   // All chains have been followed; who follows one holds its mutex.
   const std::lock_guard<std::mutex> lock(scratch_mutex_);
   log_records_ = {};
   replay_ = {};
+  return absl::OkStatus();
+}
+
+absl::Status DurableAssociations::CutLog(uint64_t number, store::Batch& batch) {
+  log_.Truncate(number, batch);
+  stored_events_.Save(number, events_.capacity(), batch);
+  if (absl::Status status = store_.Write(batch, store::Reach::kDisk); !status.ok()) return status;
+  stored_events_.Saved();
+  checkpointed_ = number;
   return absl::OkStatus();
 }
 
@@ -790,10 +888,8 @@ absl::Status DurableAssociations::CheckpointLocked(store::Batch batch) {
     }
   }
   if (absl::Status status = store_.Write(lists, store::Reach::kOs); !status.ok()) return status;
-  log_.Truncate(*last, batch);
-  if (absl::Status status = store_.Write(batch, store::Reach::kDisk); !status.ok()) return status;
+  if (absl::Status status = CutLog(*last, batch); !status.ok()) return status;
   for (Stripe& stripe : stripes_) stripe.changed.clear();
-  checkpointed_ = *last;
   return absl::OkStatus();
 }
 

@@ -22,7 +22,9 @@
 #include "absl/status/statusor.h"
 #include "assoc/change_log.h"
 #include "assoc/record.h"
+#include "assoc/stored_events.h"
 #include "escalona/associations.h"
+#include "escalona/event_window.h"
 #include "store/store.h"
 
 namespace escalona::assoc {
@@ -40,6 +42,7 @@ struct DurableOptions {
   // Above it, lists that nobody touched lately live in the store only. One list is always whole
   // in memory while it is used, so the longest lists in use are the least the budget can be.
   size_t memory_bytes = std::numeric_limits<size_t>::max();
+  size_t event_window = 100000;  // ids of events that are remembered
   // Of every key in the store; one counter, one prefix, and none begins with another.
   std::string prefix = "assoc/";
 };
@@ -48,6 +51,7 @@ struct DurableOptions {
 //   A<associator>   the list as of some change (record.h), with that change's number
 //   T<associator>   the head of that record, so that opening need not read the lists
 //   L<number>       the changes since, several to a record (change_log.h)
+//   E<number>       ids of events that the log no longer has (stored_events.h)
 //   H               the age in half-lives
 // A write changes the list in memory, appends to the log, and returns when the log is as safe as
 // asked. Checkpoint writes the lists changed since the last one, a few at a time, and then cuts the
@@ -63,6 +67,10 @@ struct DurableOptions {
 //
 // Invariant: a list with changes to be applied (Stripe::replay) is not in memory.
 //
+// Events: an increment may have the id of an event. It goes to the log with the increment, and at a
+// checkpoint to rows of its own, so that after a crash an id is known if, and only if, its event
+// has been counted.
+//
 // Age: SetAge makes a checkpoint first, so that all changes in the log are of one age.
 //
 // Starts no thread: the owner calls Sync (each second, say, with kInterval) and Checkpoint (when
@@ -77,11 +85,20 @@ class DurableAssociations {
   // Writes what is left of the log; call Sync before to know that it succeeded.
   ~DurableAssociations();
 
-  // As in AssociationCounter, with the errors of the store besides.
+  // As in AssociationCounter, with the errors of the store besides. AlreadyExists: nothing was
+  // counted, since the event's id is one of the last SetEventWindow(n) that were.
   [[nodiscard]] absl::StatusOr<uint64_t> Increment(std::string_view associator,
-                                                   std::string_view key, uint64_t weight = 1);
-  [[nodiscard]] absl::StatusOr<uint64_t> IncrementBatch(std::span<const AssociationIncrement> items,
-                                                        std::vector<AssociationBatchError>* errors);
+                                                   std::string_view key, uint64_t weight = 1,
+                                                   const std::optional<EventId>& event = {});
+  // `events` is empty, or has an entry for each item.
+  [[nodiscard]] absl::StatusOr<uint64_t> IncrementBatch(
+      std::span<const AssociationIncrement> items, std::vector<AssociationBatchError>* errors,
+      std::span<const std::optional<EventId>> events = {});
+  // All items are one event: they are counted at one moment, of which a crash leaves everything or
+  // nothing. The id is known afterwards if at least one was counted. Holds all writers up.
+  [[nodiscard]] absl::StatusOr<uint64_t> IncrementTogether(
+      std::span<const AssociationIncrement> items, const EventId& event,
+      std::vector<AssociationBatchError>* errors);
   [[nodiscard]] absl::StatusOr<std::vector<CountedKey>> Top(std::string_view associator, int64_t k,
                                                             int64_t offset = 0, uint64_t min = 0);
   [[nodiscard]] absl::StatusOr<std::optional<PairStanding>> CountAndRank(
@@ -112,13 +129,14 @@ class DurableAssociations {
   bool VisitHead(std::string_view associator, int64_t k, uint64_t min,
                  absl::FunctionRef<void(std::string_view key, uint64_t count)> visit) const;
 
-  // Whether a call for this associator has to read the store.
+  // Whether a call for this associator may have to read the store.
   [[nodiscard]] bool IsAway(std::string_view associator) const;
   [[nodiscard]] bool AnyAway() const { return !NothingAway(); }
 
-  // From now on; both may be changed at any time.
+  // From now on; all may be changed at any time.
   void SetMaxPairs(uint64_t max_pairs) { max_pairs_ = max_pairs; }
   void SetMemoryBytes(size_t memory_bytes) { memory_bytes_ = memory_bytes; }
+  void SetEventWindow(size_t ids) { events_.SetCapacity(ids); }
 
   // Those in memory and those in the store; without what the log says of lists not touched since
   // the opening, until a checkpoint.
@@ -174,14 +192,16 @@ class DurableAssociations {
   std::string ListKey(std::string_view associator) const;
   std::string HeadKey(std::string_view associator) const;
   Stripe& StripeOf(std::string_view associator);
-  // Whether every list is in memory.
+  // Whether every list is in memory, and none has faded there.
   bool NothingAway() const {
     return away_associators_.load(std::memory_order_relaxed) == 0 &&
-           replayed_later_.load(std::memory_order_relaxed) == 0;
+           replayed_later_.load(std::memory_order_relaxed) == 0 && counter_.Age() == 0;
   }
   // Reads the list into memory, with what the log says of it, unless it is there or nowhere; the
   // stripe is locked.
   absl::Status Load(Stripe& stripe, std::string_view associator);
+  // Nothing is left of the list: it goes from memory and from the store; the stripe is locked.
+  absl::Status DropFaded(std::string_view associator);
   absl::StatusOr<ListRecord> ReadRecord(std::string_view associator);
   // Applies the changes that the record does not contain; true if there were any.
   absl::StatusOr<bool> Replay(std::string_view associator, const ReplayChain& chain,
@@ -191,18 +211,26 @@ class DurableAssociations {
   void MarkChanged(Stripe& stripe, std::string_view associator, uint64_t number);
   // Exact for one writer at a time; writers in different stripes may each add one pair more.
   absl::Status CheckQuota(const AssociationIncrement& item) const;
+  // Counts an item of a stripe that is locked, and appends what happened to `changes`.
+  absl::StatusOr<uint64_t> CountInMemory(Stripe& stripe, const AssociationIncrement& item,
+                                         std::string& changes);
   // Counts one item, or all items, of a stripe that is locked and appends them to the log; `number`
   // becomes that of the last change, if there was one.
   absl::StatusOr<uint64_t> CountOne(Stripe& stripe, const AssociationIncrement& item,
-                                    uint64_t& number);
+                                    const std::optional<EventId>& event, uint64_t& number);
   absl::Status Count(Stripe& stripe, std::span<const AssociationIncrement> items, uint64_t& number,
                      std::vector<AssociationBatchError>& refused);
   // All items, stripe by stripe, or one by one: with a quota, whether there is room for an item
-  // depends on those before. `last` becomes the number of the last change.
+  // depends on those before, and with events, whether it is counted does. `last` becomes the number
+  // of the last change.
   absl::Status CountByStripe(std::span<const AssociationIncrement> items, uint64_t& last,
                              std::vector<AssociationBatchError>& refused);
-  void CountInOrder(std::span<const AssociationIncrement> items, uint64_t& last,
+  void CountInOrder(std::span<const AssociationIncrement> items,
+                    std::span<const std::optional<EventId>> events, uint64_t& last,
                     std::vector<AssociationBatchError>& refused);
+  // All items as one event; all stripes are locked.
+  uint64_t CountLocked(std::span<const AssociationIncrement> items, const EventId& event,
+                       std::vector<AssociationBatchError>& refused);
   // The same for the items at `indices`, which are all of the stripe; locks it.
   absl::Status CountStripe(Stripe& stripe, std::span<const AssociationIncrement> items,
                            std::span<const size_t> indices, uint64_t& number,
@@ -213,6 +241,8 @@ class DurableAssociations {
   absl::Status CheckpointStripe(Stripe& stripe, uint64_t upto);
   absl::Status CheckpointSlice(Stripe& stripe, std::span<const std::string> names, uint64_t upto,
                                size_t& done);
+  // Cuts the log after that number, of which the lists have everything.
+  absl::Status CutLog(uint64_t number, store::Batch& batch);
   // All changed lists, and cuts the log; all stripes are locked.
   absl::Status CheckpointLocked(store::Batch batch);
   // Whether the list has the key, wherever it is; its stripe is locked.
@@ -235,6 +265,8 @@ class DurableAssociations {
   const DurableOptions options_;
   AssociationCounter counter_;
   ChangeLog log_;
+  EventWindow events_;
+  StoredEvents stored_events_;
   std::array<Stripe, kStripes> stripes_;
   std::mutex evict_mutex_;
   std::mutex watch_mutex_;                       // one that watches at a time; first of all

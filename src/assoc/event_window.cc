@@ -11,40 +11,45 @@
 
 namespace escalona {
 
+EventId EventIdOf(std::string_view id) {
+  constexpr uint64_t kOther = 0x452821E638D01377;
+  return {assoc::HashKey(assoc::KeyKind::kBytes, id, 0),
+          assoc::HashKey(assoc::KeyKind::kBytes, id, kOther)};
+}
+
 class EventWindow::Impl {
  public:
-  Impl(size_t capacity, uint64_t seed) : seed_(seed), capacity_(capacity) {}
+  explicit Impl(size_t capacity) : capacity_(capacity) {}
 
-  bool Admit(std::string_view id) {
-    const Fingerprint fingerprint = FingerprintOf(id);
+  bool Admit(const EventId& id) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (capacity_ == 0) return true;
-    if (!arrivals_.try_emplace(fingerprint, arrived_).second) return false;
+    if (!arrivals_.try_emplace(id, arrived_).second) return false;
     if (ring_.size() < capacity_) {
-      ring_.push_back(fingerprint);
+      ring_.push_back(id);
     } else {
-      Fingerprint& oldest = ring_[arrived_ % capacity_];
+      EventId& oldest = ring_[arrived_ % capacity_];
       // It may have been forgotten and have come again since.
       const auto found = arrivals_.find(oldest);
       if (found != arrivals_.end() && found->second == arrived_ - capacity_) arrivals_.erase(found);
-      oldest = fingerprint;
+      oldest = id;
     }
     ++arrived_;
     return true;
   }
 
-  void Forget(std::string_view id) {
+  void Forget(const EventId& id) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    arrivals_.erase(FingerprintOf(id));
+    arrivals_.erase(id);
   }
 
   void SetCapacity(size_t capacity) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const size_t kept = std::min(capacity, ring_.size());
-    std::vector<Fingerprint> ring;
-    absl::flat_hash_map<Fingerprint, uint64_t> arrivals;
+    std::vector<EventId> ring;
+    absl::flat_hash_map<EventId, uint64_t> arrivals;
     for (uint64_t arrival = arrived_ - kept; arrival < arrived_; ++arrival) {
-      const Fingerprint& id = ring_[arrival % capacity_];
+      const EventId& id = ring_[arrival % capacity_];
       // It may have been forgotten, and have come again since.
       const auto found = arrivals_.find(id);
       if (found != arrivals_.end() && found->second == arrival) arrivals.emplace(id, ring.size());
@@ -56,34 +61,30 @@ class EventWindow::Impl {
     capacity_ = capacity;
   }
 
+  size_t capacity() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return capacity_;
+  }
+
   size_t size() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return arrivals_.size();
   }
 
  private:
-  using Fingerprint = std::pair<uint64_t, uint64_t>;
-
-  Fingerprint FingerprintOf(std::string_view id) const {
-    constexpr uint64_t kOther = 0x452821E638D01377;
-    return {assoc::HashKey(assoc::KeyKind::kBytes, id, seed_),
-            assoc::HashKey(assoc::KeyKind::kBytes, id, seed_ ^ kOther)};
-  }
-
-  const uint64_t seed_;
   mutable std::mutex mutex_;
-  size_t capacity_;                // guarded by mutex_
-  std::vector<Fingerprint> ring_;  // guarded by mutex_; place = arrival % capacity
-  absl::flat_hash_map<Fingerprint, uint64_t> arrivals_;  // guarded by mutex_
-  uint64_t arrived_ = 0;                                 // guarded by mutex_
+  size_t capacity_;            // guarded by mutex_
+  std::vector<EventId> ring_;  // guarded by mutex_; place = arrival % capacity
+  absl::flat_hash_map<EventId, uint64_t> arrivals_;  // guarded by mutex_
+  uint64_t arrived_ = 0;                             // guarded by mutex_
 };
 
-EventWindow::EventWindow(size_t capacity, uint64_t hash_seed)
-    : impl_(std::make_unique<Impl>(capacity, hash_seed)) {}
+EventWindow::EventWindow(size_t capacity) : impl_(std::make_unique<Impl>(capacity)) {}
 EventWindow::~EventWindow() = default;
-bool EventWindow::Admit(std::string_view id) { return impl_->Admit(id); }
-void EventWindow::Forget(std::string_view id) { impl_->Forget(id); }
+bool EventWindow::Admit(const EventId& id) { return impl_->Admit(id); }
+void EventWindow::Forget(const EventId& id) { impl_->Forget(id); }
 void EventWindow::SetCapacity(size_t capacity) { impl_->SetCapacity(capacity); }
+size_t EventWindow::capacity() const { return impl_->capacity(); }
 size_t EventWindow::size() const { return impl_->size(); }
 
 }  // namespace escalona

@@ -162,7 +162,9 @@ uint64_t Namespace::AgeAt(absl::Time now) const {
 
 void Namespace::Apply(const NamespaceSettings& settings) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (settings.event_window != settings_.event_window) events_.SetCapacity(settings.event_window);
+  if (settings.event_window != settings_.event_window) {
+    counter_->SetEventWindow(settings.event_window);
+  }
   if (settings.writes_per_second != settings_.writes_per_second) {
     tokens_at_ = absl::InfinitePast();
     tokens_ = 0;
@@ -228,6 +230,7 @@ absl::StatusOr<std::shared_ptr<Namespace>> Namespaces::OpenNamespace(
   options.durability = options_.durability;
   options.memory_bytes = options_.memory_bytes;
   options.prefix = NumberKey('C', id);
+  options.event_window = settings.event_window;
   options.counter.hash_seed = options_.hash_seed;
   options.counter.intern_ids = settings.intern_ids;
   if (settings.saturate_32bit) options.counter.max_count = AssociationOptions::kSaturate32Bit;

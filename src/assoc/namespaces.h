@@ -20,7 +20,6 @@
 #include "absl/time/time.h"
 #include "assoc/durable.h"
 #include "escalona/clock.h"
-#include "escalona/event_window.h"
 #include "store/store.h"
 
 namespace escalona::assoc {
@@ -64,7 +63,6 @@ class Namespace {
   ~Namespace();
 
   DurableAssociations& counter() { return *counter_; }
-  EventWindow& events() { return events_; }
   NamespaceSettings settings() const;
   uint64_t k() const { return k_.load(std::memory_order_relaxed); }
   NamespaceUsage Usage() const;
@@ -97,7 +95,6 @@ class Namespace {
   bool limit_rate_ = true;
   std::unique_ptr<DurableAssociations> counter_;
   Heir* heir_ = nullptr;  // set when it is dropped
-  EventWindow events_{NamespaceSettings().event_window};
   mutable std::mutex mutex_;
   NamespaceSettings settings_;  // guarded by mutex_, as are the next ones
   absl::Time age_since_;        // the age is base_age_ half-lives at this time

@@ -1,5 +1,6 @@
 #include "frontier/stored.h"
 
+#include "base/big_endian.h"
 #include "base/varint.h"
 
 namespace escalona::frontier {
@@ -7,20 +8,6 @@ namespace {
 
 constexpr char kRecordVersion = 1;
 constexpr uint64_t kLastQueue = (uint64_t{1} << 40) - 1;
-
-void AppendBigEndian(uint64_t value, int bytes, std::string& out) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
-    out.push_back(static_cast<char>(value >> shift));
-  }
-}
-
-bool TakeBigEndian(std::string_view& bytes, size_t count, uint64_t& value) {
-  if (bytes.size() < count) return false;
-  value = 0;
-  for (size_t i = 0; i < count; ++i) value = value << 8 | static_cast<uint8_t>(bytes[i]);
-  bytes.remove_prefix(count);
-  return true;
-}
 
 bool TakeVersion(std::string_view& bytes) {
   if (bytes.empty() || bytes.front() != kRecordVersion) return false;
@@ -67,7 +54,7 @@ bool IsRank(Place place) {
   return place.cls == UrlClass::kDepth || place.rank == 0;
 }
 
-int RankBytes(UrlClass cls) {
+size_t RankBytes(UrlClass cls) {
   switch (cls) {
     case UrlClass::kDepth:
       return 8;
@@ -95,7 +82,7 @@ bool TakeUrl(std::string_view& bytes, UrlRecord& record) {
   }
   record.created = static_cast<int64_t>(created);
   record.place.cls = static_cast<UrlClass>(head & 0xF);
-  return TakeBigEndian(bytes, static_cast<size_t>(RankBytes(record.place.cls)), record.place.rank);
+  return TakeBigEndian(bytes, RankBytes(record.place.cls), record.place.rank);
 }
 
 void AppendNumbers(const QueueRecord& record, std::string& out) {

@@ -120,17 +120,12 @@ void PostOne(Call& call) {
     return;
   }
   if (!AdmitWrites(*call.space, 1, call.clock, call.response)) return;
-  if (!item.event_id.empty() && !call.space->events().Admit(item.event_id)) {
+  const auto counted = counter.Increment(item.key, item.associated_key, item.count, EventOf(item));
+  if (counted.ok() || absl::IsAlreadyExists(counted.status())) {
+    if (counted.ok()) call.space->CountWrites(1);
     call.response.status = 204;
     return;
   }
-  const auto counted = counter.Increment(item.key, item.associated_key, item.count);
-  if (counted.ok()) {
-    call.space->CountWrites(1);
-    call.response.status = 204;
-    return;
-  }
-  if (!item.event_id.empty()) call.space->events().Forget(item.event_id);
   if (absl::IsResourceExhausted(counted.status())) {
     call.space->CountRefused(1);
     SetQuotaError(counted.status(), kRetryFull, call.response);

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "escalona/event_window.h"
 
 namespace escalona::server {
 
@@ -18,6 +21,11 @@ struct AssociationItem {
   std::string_view event_id;  // empty: none
   uint64_t count = 1;
 };
+
+inline std::optional<EventId> EventOf(const AssociationItem& item) {
+  if (item.event_id.empty()) return std::nullopt;
+  return EventIdOf(item.event_id);
+}
 
 // What is wrong with an item.
 struct ItemError {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+
 namespace escalona::server {
 namespace {
 
@@ -80,42 +82,29 @@ bool AssociationWriter::MayGoOn(uint64_t next, const Clock& clock) {
 
 void AssociationWriter::Count(std::span<const AssociationItem> items) {
   wrong_.clear();
-  for (size_t i = 0; i < items.size() && failed_.ok(); ++i) {
-    const AssociationItem& item = items[i];
-    if (!item.event_id.empty()) {
-      // Whether the one before will be counted must be known, or this one might count instead.
-      if (event_ids_.contains(item.event_id)) CountGathered(items);
-      if (!space_.events().Admit(item.event_id)) {
-        ++duplicates_;
-        continue;
-      }
-      event_ids_.insert(item.event_id);
-    }
+  increments_.clear();
+  events_.clear();
+  for (const AssociationItem& item : items) {
     increments_.push_back({item.key, item.associated_key, item.count});
-    places_.push_back(i);
+    if (item.event_id.empty()) continue;
+    events_.resize(items.size());
+    events_[increments_.size() - 1] = EventOf(item);
   }
-  CountGathered(items);
+  Take(space_.counter().IncrementBatch(increments_, &wrong_, events_));
 }
 
-void AssociationWriter::CountGathered(std::span<const AssociationItem> items) {
-  batch_errors_.clear();
-  const auto counted = space_.counter().IncrementBatch(increments_, &batch_errors_);
-  if (counted.ok()) {
-    accepted_ += *counted;
-    space_.CountWrites(*counted);
-  } else {
+void AssociationWriter::Take(const absl::StatusOr<uint64_t>& counted) {
+  if (!counted.ok()) {
     failed_ = counted.status();
+    return;
   }
-  for (AssociationBatchError& wrong : batch_errors_) {
-    wrong.index = places_[wrong.index];
-    const AssociationItem& item = items[wrong.index];
-    if (!item.event_id.empty()) space_.events().Forget(item.event_id);
+  accepted_ += *counted;
+  space_.CountWrites(*counted);
+  duplicates_ +=
+      std::erase_if(wrong_, [](const auto& wrong) { return absl::IsAlreadyExists(wrong.status); });
+  for (const AssociationBatchError& wrong : wrong_) {
     if (absl::IsResourceExhausted(wrong.status)) space_.CountRefused(1);
-    wrong_.push_back(std::move(wrong));
   }
-  increments_.clear();
-  places_.clear();
-  event_ids_.clear();
 }
 
 void AssociationWriter::Write(std::span<const AssociationItem> items,
@@ -127,22 +116,23 @@ void AssociationWriter::Write(std::span<const AssociationItem> items,
 }
 
 void AssociationWriter::Write(const Basket& basket, uint64_t index) {
-  if (!basket.event_id.empty() && !space_.events().Admit(basket.event_id)) {
+  wrong_.clear();
+  increments_.clear();
+  for (const std::string& key : basket.keys) {
+    for (const std::string& other : basket.keys) {
+      if (&key != &other) increments_.push_back({key, other, basket.count});
+    }
+  }
+  const absl::StatusOr<uint64_t> counted =
+      basket.event_id.empty()
+          ? space_.counter().IncrementBatch(increments_, &wrong_)
+          : space_.counter().IncrementTogether(increments_, EventIdOf(basket.event_id), &wrong_);
+  if (absl::IsAlreadyExists(counted.status())) {
     ++duplicates_;
     return;
   }
-  std::vector<AssociationItem> items;
-  for (const std::string& key : basket.keys) {
-    for (const std::string& other : basket.keys) {
-      if (&key != &other) items.push_back({key, other, {}, basket.count});
-    }
-  }
-  Count(items);
-  if (wrong_.empty()) return;
-  if (wrong_.size() == items.size() && !basket.event_id.empty()) {
-    space_.events().Forget(basket.event_id);
-  }
-  Refuse(index, wrong_.front().status);
+  Take(counted);
+  if (!wrong_.empty()) Refuse(index, wrong_.front().status);
 }
 
 void AssociationWriter::Replace(std::string_view key, std::span<const CountedKey> list,

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "assoc/namespaces.h"
 #include "escalona/clock.h"
+#include "escalona/event_window.h"
 #include "server/association_items.h"
 #include "server/http_message.h"
 
@@ -64,8 +65,8 @@ class AssociationWriter {
   // Counts the items but for those whose event id is known; what is wrong with which of them is in
   // wrong_.
   void Count(std::span<const AssociationItem> items);
-  // Counts what Count has gathered.
-  void CountGathered(std::span<const AssociationItem> items);
+  // Takes the counter's answer, and of wrong_ those that are not wrong but known.
+  void Take(const absl::StatusOr<uint64_t>& counted);
   void Refuse(uint64_t index, const absl::Status& status);
   // "accepted", "duplicates", "errors", "moreErrors".
   std::string Result() const;
@@ -82,9 +83,7 @@ class AssociationWriter {
   std::vector<AssociationBatchError> wrong_;
   // Kept for their memory.
   std::vector<AssociationIncrement> increments_;
-  std::vector<size_t> places_;                       // of the increments among the items
-  absl::flat_hash_set<std::string_view> event_ids_;  // of the increments
-  std::vector<AssociationBatchError> batch_errors_;
+  std::vector<std::optional<EventId>> events_;  // of the increments; empty: none has one
 };
 
 }  // namespace escalona::server

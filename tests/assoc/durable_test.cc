@@ -68,7 +68,9 @@ std::string KeyName(uint32_t number) {
 // A counter, the model of it, and random things that happen to both.
 class World {
  public:
-  World(store::Store& store, const DurableOptions& options) : store_(store), options_(options) {
+  // Where there are few keys, lists are short and often fade to nothing.
+  World(store::Store& store, const DurableOptions& options, uint32_t keys = 200)
+      : store_(store), options_(options), keys_(keys) {
     Open();
   }
 
@@ -81,7 +83,7 @@ class World {
 
   void Step(std::mt19937& random) {
     const std::string name = Name(random() % 12);
-    const std::string key = KeyName(random() % 200);
+    const std::string key = KeyName(random() % keys_);
     const auto chance = random() % 1000;
     if (chance < 100) {
       EXPECT_EQ(*counter_->DeletePair(name, key), models_[name].Delete(key));
@@ -94,7 +96,7 @@ class World {
       EXPECT_EQ(*counter_->DeleteKeyEverywhere(key), lists);
     } else if (chance < 110) {
       EXPECT_TRUE(counter_->Checkpoint().ok());
-    } else if (chance == 110) {
+    } else if (chance == 110 || (keys_ < 10 && chance > 980)) {
       EXPECT_TRUE(counter_->SetAge(++age_).ok());
       for (auto& [_, model] : models_) model.Halve(1);
     } else if (chance < 114) {
@@ -130,7 +132,7 @@ class World {
   void Batch(std::mt19937& random) {
     std::vector<std::pair<std::string, std::string>> names;
     std::vector<AssociationIncrement> items;
-    for (int i = 0; i < 20; ++i) names.emplace_back(Name(random() % 12), KeyName(random() % 200));
+    for (int i = 0; i < 20; ++i) names.emplace_back(Name(random() % 12), KeyName(random() % keys_));
     names.emplace_back("", "refused");
     for (const auto& [name, key] : names) {
       items.push_back({name, key, 1});
@@ -146,6 +148,7 @@ class World {
 
   store::Store& store_;
   DurableOptions options_;
+  const uint32_t keys_;
   std::unique_ptr<DurableAssociations> counter_;
   std::map<std::string, ListModel> models_;
   uint64_t age_ = 0;
@@ -170,6 +173,42 @@ TEST(DurableAssociations, RestartsAndEvictionsChangeNothing) {
       ASSERT_NO_FATAL_FAILURE(world.ExpectEqual());
     }
   }
+}
+
+TEST(DurableAssociations, ListsThatFadeRestartsAndEvictionsAgreeWithTheModel) {
+  for (const size_t budget : {std::numeric_limits<size_t>::max(), size_t{20000}, size_t{1}}) {
+    for (int seed = 0; seed < Rounds(3); ++seed) {
+      const std::unique_ptr<store::Store> store = store::NewMemoryStore();
+      World world(*store, {.memory_bytes = budget}, 5);
+      std::mt19937 random(seed);
+      for (int step = 0; step < 2000; ++step) {
+        ASSERT_NO_FATAL_FAILURE(world.Step(random));
+        if (random() % 300 == 0) {
+          ASSERT_NO_FATAL_FAILURE(world.Open());
+        }
+        if (random() % 20 == 0) {
+          ASSERT_NO_FATAL_FAILURE(world.ExpectEqual());
+        }
+        ASSERT_FALSE(HasFailure()) << "budget " << budget << ", seed " << seed << ", " << step;
+      }
+    }
+  }
+}
+
+TEST(DurableAssociations, AListThatFadedInMemoryIsNotTakenForOneInTheStore) {
+  const auto store = store::NewMemoryStore();
+  const auto counter = *DurableAssociations::Open(*store, {});
+  EXPECT_EQ(*counter->Increment("faded", "k"), 1);
+  EXPECT_EQ(*counter->Increment("kept", "k", 100), 100);
+  ASSERT_TRUE(counter->SetAge(1).ok());
+  EXPECT_EQ(ListOf(*counter, "faded"), Entries{});
+  EXPECT_EQ(counter->Totals().associators, 1);
+  counter->SetMemoryBytes(1);
+  EXPECT_EQ(*counter->Increment("kept", "k"), 51);  // and goes to the store
+  EXPECT_EQ(ListOf(*counter, "faded"), Entries{});
+  EXPECT_EQ(*counter->Increment("kept", "k"), 52);
+  EXPECT_EQ(counter->Totals().associators, 1);
+  EXPECT_EQ(counter->Totals().pairs, 1);
 }
 
 TEST(DurableAssociations, RestartsOnRocksDbChangeNothing) {
@@ -400,6 +439,59 @@ TEST(DurableAssociations, AKeyIsDeletedEverywhereAtOneMoment) {
   EXPECT_TRUE(ListOf(*counter, "new").empty());
 }
 
+bool IsKnown(DurableAssociations& counter, const std::string& event) {
+  const auto counted = counter.Increment("probe", "k", 1, EventIdOf(event));
+  EXPECT_TRUE(counted.ok() || absl::IsAlreadyExists(counted.status())) << counted.status();
+  return !counted.ok();
+}
+
+TEST(DurableAssociations, AnEventIsKnownAfterARestartIfItWasCounted) {
+  for (const bool checkpoint : {false, true}) {
+    const auto store = store::NewMemoryStore();
+    DurableOptions options;
+    options.event_window = 5;
+    options.counter.max_pairs = 4;
+    auto counter = *DurableAssociations::Open(*store, options);
+    EXPECT_EQ(*counter->Increment("a", "b", 2, EventIdOf("single")), 2);
+    const std::vector<AssociationIncrement> items = {{"a", "c", 1}, {"a", "d", 1}, {"a", "c", 1}};
+    const std::vector<std::optional<EventId>> ids = {EventIdOf("batch"), {}, EventIdOf("batch")};
+    std::vector<AssociationBatchError> errors;
+    EXPECT_EQ(*counter->IncrementBatch(items, &errors, ids), 2);
+    ASSERT_EQ(errors.size(), 1);
+    EXPECT_EQ(errors[0].index, 2);
+    EXPECT_TRUE(absl::IsAlreadyExists(errors[0].status));
+    const std::vector<AssociationIncrement> basket = {{"x", "y", 1}, {"y", "x", 1}};
+    EXPECT_EQ(*counter->IncrementTogether(basket, EventIdOf("basket"), &errors), 1);
+    EXPECT_TRUE(absl::IsResourceExhausted(errors.back().status));
+    // What the quota refuses is not known.
+    EXPECT_FALSE(counter->Increment("x", "z", 1, EventIdOf("refused")).ok());
+    EXPECT_EQ(*counter->IncrementTogether(std::vector<AssociationIncrement>{{"q", "r", 1}},
+                                          EventIdOf("refused basket"), nullptr),
+              0);
+    if (checkpoint) {
+      ASSERT_TRUE(counter->Checkpoint().ok());
+    }
+    counter.reset();
+
+    options.counter.max_pairs = 100;
+    counter = *DurableAssociations::Open(*store, options);
+    for (const char* event : {"single", "batch", "basket"}) {
+      EXPECT_TRUE(IsKnown(*counter, event)) << event;
+    }
+    EXPECT_TRUE(absl::IsAlreadyExists(
+        counter->IncrementTogether(basket, EventIdOf("basket"), nullptr).status()));
+    EXPECT_FALSE(IsKnown(*counter, "refused"));
+    EXPECT_FALSE(IsKnown(*counter, "refused basket"));
+    EXPECT_FALSE(IsKnown(*counter, "sixth"));  // of a window of five: the first goes
+    ASSERT_TRUE(counter->Checkpoint().ok());
+    counter = *DurableAssociations::Open(*store, options);
+    EXPECT_TRUE(IsKnown(*counter, "batch"));
+    EXPECT_FALSE(IsKnown(*counter, "single"));
+    EXPECT_EQ(ListOf(*counter, "a"), (Entries{{"b", 2}, {"c", 1}, {"d", 1}}));
+    EXPECT_EQ(ListOf(*counter, "x"), (Entries{{"y", 1}}));
+  }
+}
+
 TEST(DurableAssociations, ABrokenRecordIsSaidToBeBroken) {
   const std::unique_ptr<store::Store> store = store::NewMemoryStore();
   store::Batch batch;
@@ -518,6 +610,79 @@ void KillAndCompare(Durability durability, int seed) {
     found = equal();
   }
   EXPECT_TRUE(found) << acknowledged << " acknowledged, " << safe << " safe, seed " << seed;
+}
+
+// The n-th event, with an id of its own: an increment, or several that are one event.
+absl::Status Happen(DurableAssociations& counter, uint64_t number, int seed) {
+  const Deed deed = DeedNumber(number, seed);
+  const EventId id = EventIdOf(absl::StrCat("event", number));
+  if (number % 5 != 0) return counter.Increment(deed.name, deed.key, 1, id).status();
+  const std::string other = Name(3);
+  const std::vector<AssociationIncrement> items = {{deed.name, deed.key, 1}, {other, deed.key, 1}};
+  return counter.IncrementTogether(items, id, nullptr).status();
+}
+
+[[noreturn]] void HappenForever(const std::string& path, Durability durability, int seed,
+                                int pipe) {
+  auto store = store::OpenRocksStore(path);
+  if (!store.ok()) _exit(1);
+  auto counter = DurableAssociations::Open(**store, {.durability = durability});
+  if (!counter.ok()) _exit(2);
+  for (uint64_t number = 0;; ++number) {
+    if (!Happen(**counter, number, seed).ok() || write(pipe, "x", 1) != 1) _exit(3);
+    if (number % 40 == 39 && !(*counter)->Sync().ok()) _exit(4);
+    if (number % 150 == 149 && !(*counter)->Checkpoint().ok()) _exit(5);
+  }
+}
+
+// All events are sent again after the end: each counts once, as if nothing had happened.
+void KillAndSendAgain(Durability durability, int seed) {
+  const Folder folder;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    close(ends[0]);
+    HappenForever(folder.path(), durability, seed, ends[1]);
+  }
+  close(ends[1]);
+  const uint64_t enough = 50 + std::mt19937(seed)() % 700;
+  uint64_t acknowledged = 0;
+  char byte;
+  while (acknowledged < enough && read(ends[0], &byte, 1) == 1) ++acknowledged;
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended with " << WEXITSTATUS(status);
+  while (read(ends[0], &byte, 1) == 1) ++acknowledged;
+  close(ends[0]);
+
+  auto store = store::OpenRocksStore(folder.path());
+  ASSERT_TRUE(store.ok()) << store.status();
+  auto counter = DurableAssociations::Open(**store, {.durability = durability});
+  ASSERT_TRUE(counter.ok()) << counter.status();
+  std::map<std::string, ListModel> models;
+  uint64_t known = 0;
+  for (uint64_t number = 0; number <= acknowledged; ++number) {
+    const absl::Status sent = Happen(**counter, number, seed);
+    ASSERT_TRUE(sent.ok() || absl::IsAlreadyExists(sent)) << sent;
+    known += sent.ok() ? 0 : 1;
+    const Deed deed = DeedNumber(number, seed);
+    models[deed.name].Write(deed.key, 1);
+    if (number % 5 == 0) models[Name(3)].Write(deed.key, 1);
+  }
+  if (durability == Durability::kSync) {
+    EXPECT_GE(known, acknowledged);
+  }
+  for (const auto& [name, model] : models) EXPECT_EQ(ListOf(**counter, name), model.list()) << name;
+}
+
+TEST(DurableAssociations, AfterAKillEventsThatAreSentAgainCountOnce) {
+  for (int seed = 0; seed < Rounds(3); ++seed) {
+    KillAndSendAgain(Durability::kSync, seed);
+    KillAndSendAgain(Durability::kInterval, seed);
+  }
 }
 
 TEST(DurableAssociations, AKillLosesNothingAcknowledgedInSyncMode) {

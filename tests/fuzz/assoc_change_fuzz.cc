@@ -10,7 +10,19 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
   escalona::assoc::Change change;
-  while (escalona::assoc::TakeChange(bytes, change)) {
+  escalona::EventId event;
+  for (;;) {
+    if (escalona::assoc::TakeEvent(bytes, event)) {
+      std::string written;
+      escalona::assoc::AppendEvent(event, written);
+      std::string_view again = written;
+      const escalona::EventId first = event;
+      if (!escalona::assoc::TakeEvent(again, event) || !again.empty() || event != first) {
+        std::abort();
+      }
+      continue;
+    }
+    if (!escalona::assoc::TakeChange(bytes, change)) break;
     std::string written;
     escalona::assoc::AppendChange(change.kind, change.associator, change.key, change.weight,
                                   written);

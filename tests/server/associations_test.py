@@ -283,6 +283,23 @@ class Associations(unittest.TestCase):
         self.assertEqual((answer["accepted"], answer["duplicates"]), (1, 1))
         self.assertEqual(client.top("a"), [("b", 2)])
 
+    def test_events_that_are_sent_again_after_a_crash_count_once(self):
+        server = self.serve("--durability", "sync")
+        events = [{"key": "a", "associatedKey": "b", "eventId": f"e{i}"} for i in range(20)]
+        basket = {"keys": ["p", "q", "r"], "eventId": "basket"}
+        def send_all(client):
+            duplicates = client.json("POST", "/associations/batch", events).get("duplicates", 0)
+            return duplicates + client.json("POST", "/associations/baskets", basket).get("duplicates", 0)
+        self.assertEqual(send_all(server.client()), 0)
+        server.kill()  # the ids are in the log
+        server = self.serve("--durability", "sync")
+        self.assertEqual(send_all(server.client()), 21)
+        server.stop()  # and at a stop they go to rows of their own
+        client = self.serve().client()
+        self.assertEqual(send_all(client), 21)
+        self.assertEqual(client.ask("POST", "/associations", events[0])[0], 204)
+        self.assertEqual((client.top("a"), client.top("p")), ([("b", 20)], [("q", 1), ("r", 1)]))
+
     def test_another_event_window_keeps_the_newest_ids(self):
         client = self.serve().client()
         count = lambda event: client.json("POST", "/ns/events/associations/batch", [{"key": "a", "associatedKey": "b", "eventId": event}])["accepted"]

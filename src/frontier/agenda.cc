@@ -302,6 +302,12 @@ Queue* Agenda::TakeFrom(Crawl& crawl, uint32_t gate, int64_t now) {
         RefreshAll(*part.group, now);
         continue;
       }
+      // The one that gives the group its place, be it that this call passes over it.
+      auto& first = static_cast<Queue&>(*part.ready.First(UINT32_MAX));
+      if (WakeOf(first) > now) {
+        Place(first, now);
+        continue;
+      }
       node = part.ready.First(gate);
     }
     auto& queue = static_cast<Queue&>(*node);

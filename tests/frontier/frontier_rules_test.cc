@@ -546,6 +546,25 @@ TEST_P(FrontierRules, QueuesOfOneRegistrableDomainShareASlot) {
   EXPECT_THAT(GetAll(), ElementsAre("http://b.example.co.uk/"));
 }
 
+// The queue that gives a group its place is not due any more, and this call passes over it anyway.
+TEST_P(FrontierRules, AfterTheClockWasSetBackAGroupStandsWhereItsFirstDueQueueDoes) {
+  Open({.strategy = Strategy::kBestFirst,
+        .group = PolitenessGroup::kDomain,
+        .default_delay = absl::ZeroDuration()});
+  Schedule("http://a.example.com/1", kStart);
+  Schedule("http://a.example.com/2", kStart);
+  EXPECT_EQ(Get({.max_urls_per_queue = 2, .lease = absl::Hours(1)}).size(), 2);
+  Schedule("http://a.example.com/3", kStart + 10);
+  Schedule("http://b.example.com/1", kStart);
+  Schedule("http://other.org/1", kStart);
+  Schedule("http://other.org/2", kStart);
+  clock_.Set(absl::FromUnixSeconds(kStart + 10));
+  EXPECT_TRUE(Get({.crawl = "none"}).empty());  // a.example.com is due meanwhile
+  clock_.Set(absl::FromUnixSeconds(kStart + 5));
+  EXPECT_EQ(Get({.max_urls_per_queue = 2, .max_queues = 1}),
+            (std::vector<std::string>{"http://other.org/1", "http://other.org/2"}));
+}
+
 TEST_P(FrontierRules, QueuesOfOneAddressShareASlot) {
   Open({.group = PolitenessGroup::kIp});
   EXPECT_EQ(frontier_->SetQueueAddress("", "a", "no address").code(),

@@ -358,6 +358,7 @@ std::vector<std::string> AssociationCounter::Impl::Cold(size_t limit) {
   const Reclaimer::Guard guard(reclaimer_);
   // Twice round: the first may only have taken the second chances.
   for (uint32_t i = 0; i < 2 * Directory::kShards && names.size() < limit; ++i) {
+    if (i == Directory::kShards && !names.empty()) break;  // no name twice
     bool whole = true;
     directory_.ForEachIn(cold_shard_, [&](Associator* entry) {
       if (names.size() == limit) {

@@ -49,6 +49,12 @@ absl::Status CountedBefore() {
   return absl::AlreadyExistsError("the event has been counted before");
 }
 
+// Of one item; the store has no part in it.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
+         absl::IsAlreadyExists(status);
+}
+
 uint64_t Sum(const std::vector<CountedKey>& list) {
   uint64_t sum = 0;
   for (const CountedKey& entry : list) sum += entry.count;
@@ -130,9 +136,9 @@ absl::Status DurableAssociations::Recover() {
   }
   uint64_t newest = 0;
   if (absl::Status status = ReadHeads(newest); !status.ok()) return status;
-  absl::Status status =
-      stored_events_.Load([&](const EventId& id) { static_cast<void>(events_.Admit(id)); });
+  absl::Status status = stored_events_.Load([&](const EventId& id) { AdmitStored(id); });
   if (!status.ok()) return status;
+  newest = std::max(newest, stored_events_.newest());
   uint64_t first = 0;
   status = log_.Replay([&](uint64_t number, std::string_view changes) -> absl::StatusOr<uint64_t> {
     if (first == 0) first = number;
@@ -142,6 +148,12 @@ absl::Status DurableAssociations::Recover() {
   log_.ContinueAfter(newest);
   checkpointed_ = first == 0 ? log_.last() : first - 1;
   return absl::OkStatus();
+}
+
+void DurableAssociations::AdmitStored(const EventId& id) {
+  if (events_.Admit(id)) return;
+  events_.Forget(id);
+  static_cast<void>(events_.Admit(id));
 }
 
 absl::Status DurableAssociations::ReadHeads(uint64_t& newest) {
@@ -171,7 +183,7 @@ absl::StatusOr<uint64_t> DurableAssociations::KeepForReplay(uint64_t first,
   EventId event;
   for (; !rest.empty(); ++number) {
     if (TakeEvent(rest, event)) {
-      static_cast<void>(events_.Admit(event));
+      AdmitStored(event);
       stored_events_.Note(number, event);
       continue;
     }
@@ -265,6 +277,7 @@ absl::Status DurableAssociations::Load(Stripe& stripe, std::string_view associat
     if (!replayed.ok()) return replayed.status();
     outdated |= *replayed;
   }
+  const std::lock_guard<std::mutex> moving(moving_mutex_);
   if (absl::Status status = counter_.Load(associator, record->list); !status.ok()) {
     return absl::DataLossError(absl::StrCat("stored list: ", status.message()));
   }
@@ -306,11 +319,15 @@ void DurableAssociations::MarkChanged(Stripe& stripe, std::string_view associato
   }
 }
 
+uint64_t DurableAssociations::PairsInAll() const {
+  const std::lock_guard<std::mutex> moving(moving_mutex_);
+  return Totals().pairs;
+}
+
 absl::Status DurableAssociations::CheckQuota(const AssociationIncrement& item) const {
   const uint64_t most = max_pairs_.load(std::memory_order_relaxed);
-  if (most == std::numeric_limits<uint64_t>::max() || Totals().pairs < most) {
-    return absl::OkStatus();
-  }
+  if (most == std::numeric_limits<uint64_t>::max()) return absl::OkStatus();
+  if (PairsInAll() < most) return absl::OkStatus();
   if (counter_.CountAndRank(item.associator, item.key).has_value()) return absl::OkStatus();
   return Full(most);
 }
@@ -412,17 +429,20 @@ absl::Status DurableAssociations::CountByStripe(std::span<const AssociationIncre
   return absl::OkStatus();
 }
 
-void DurableAssociations::CountInOrder(std::span<const AssociationIncrement> items,
-                                       std::span<const std::optional<EventId>> events,
-                                       uint64_t& last,
-                                       std::vector<AssociationBatchError>& refused) {
+absl::Status DurableAssociations::CountInOrder(std::span<const AssociationIncrement> items,
+                                               std::span<const std::optional<EventId>> events,
+                                               uint64_t& last,
+                                               std::vector<AssociationBatchError>& refused) {
   constexpr std::optional<EventId> kNone;
   for (size_t i = 0; i < items.size(); ++i) {
     Stripe& stripe = StripeOf(items[i].associator);
     const std::lock_guard<std::mutex> lock(stripe.mutex);
     const auto counted = CountOne(stripe, items[i], events.empty() ? kNone : events[i], last);
-    if (!counted.ok()) refused.push_back({i, counted.status()});
+    if (counted.ok()) continue;
+    if (!IsRefusal(counted.status())) return counted.status();
+    refused.push_back({i, counted.status()});
   }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> DurableAssociations::IncrementBatch(
@@ -435,7 +455,11 @@ absl::StatusOr<uint64_t> DurableAssociations::IncrementBatch(
       max_pairs_.load(std::memory_order_relaxed) == std::numeric_limits<uint64_t>::max()) {
     status = CountByStripe(items, last, refused);
   } else {
-    CountInOrder(items, events, last, refused);
+    status = CountInOrder(items, events, last, refused);
+    const bool known = std::any_of(refused.begin(), refused.end(), [](const auto& error) {
+      return absl::IsAlreadyExists(error.status);
+    });
+    if (known) last = log_.last();  // who counted it may still be waiting for the log
   }
   // What was counted before something failed is in memory and must be in the log.
   if (absl::Status committed = log_.Commit(last); !committed.ok()) return committed;
@@ -481,12 +505,19 @@ absl::StatusOr<uint64_t> DurableAssociations::IncrementTogether(
     std::vector<AssociationBatchError>* errors) {
   std::vector<AssociationBatchError> refused;
   uint64_t number;
+  bool known;
   {
     const AllStripes all(stripes_);
-    if (!events_.Admit(event)) return CountedBefore();
-    number = CountLocked(items, event, refused);
+    // First: what cannot be read is not left out of what is one event.
+    for (const AssociationIncrement& item : items) {
+      absl::Status status = Load(StripeOf(item.associator), item.associator);
+      if (!status.ok()) return status;
+    }
+    known = !events_.Admit(event);
+    number = known ? log_.last() : CountLocked(items, event, refused);
   }
   if (absl::Status status = log_.Commit(number); !status.ok()) return status;
+  if (known) return CountedBefore();
   if (absl::Status status = EvictIfNeeded(); !status.ok()) return status;
   const uint64_t accepted = items.size() - refused.size();
   if (errors != nullptr) std::move(refused.begin(), refused.end(), std::back_inserter(*errors));
@@ -503,15 +534,21 @@ absl::StatusOr<uint64_t> DurableAssociations::Increment(std::string_view associa
     const std::lock_guard<std::mutex> lock(stripe.mutex);
     counted = CountOne(stripe, {associator, key, weight}, event, number);
   }
-  if (!counted.ok()) return counted;
+  if (absl::IsAlreadyExists(counted.status())) {
+    number = log_.last();  // who counted it may still be waiting for the log
+  } else if (!counted.ok()) {
+    return counted;
+  }
   if (absl::Status status = log_.Commit(number); !status.ok()) return status;
+  if (!counted.ok()) return counted;
   if (absl::Status status = EvictIfNeeded(); !status.ok()) return status;
   return counted;
 }
 
-absl::Status DurableAssociations::ReadStored(std::string_view associator,
+absl::Status DurableAssociations::ReadStored(const Glance& glance, std::string_view associator,
                                              absl::FunctionRef<void()> read) {
-  if (NothingAway() || !IsName(associator)) return absl::OkStatus();
+  if (!IsName(associator)) return absl::OkStatus();
+  if (glance.nothing_away && glance.evictions == evictions_.load()) return absl::OkStatus();
   {
     Stripe& stripe = StripeOf(associator);
     const std::lock_guard<std::mutex> lock(stripe.mutex);
@@ -536,29 +573,32 @@ bool DurableAssociations::VisitHead(
 absl::StatusOr<std::vector<CountedKey>> DurableAssociations::Top(std::string_view associator,
                                                                  int64_t k, int64_t offset,
                                                                  uint64_t min) {
+  const Glance glance = Look();
   auto top = counter_.Top(associator, k, offset, min);
   if (!top.ok() || !top->empty()) return top;
   const absl::Status status =
-      ReadStored(associator, [&] { top = counter_.Top(associator, k, offset, min); });
+      ReadStored(glance, associator, [&] { top = counter_.Top(associator, k, offset, min); });
   if (!status.ok()) return status;
   return top;
 }
 
 absl::StatusOr<std::optional<PairStanding>> DurableAssociations::CountAndRank(
     std::string_view associator, std::string_view key) {
+  const Glance glance = Look();
   auto standing = counter_.CountAndRank(associator, key);
   if (standing.has_value()) return standing;
   const absl::Status status =
-      ReadStored(associator, [&] { standing = counter_.CountAndRank(associator, key); });
+      ReadStored(glance, associator, [&] { standing = counter_.CountAndRank(associator, key); });
   if (!status.ok()) return status;
   return standing;
 }
 
 absl::StatusOr<AssociatorTotals> DurableAssociations::TotalsOf(std::string_view associator) {
+  const Glance glance = Look();
   AssociatorTotals totals = counter_.TotalsOf(associator);
   if (totals.pairs != 0) return totals;
   const absl::Status status =
-      ReadStored(associator, [&] { totals = counter_.TotalsOf(associator); });
+      ReadStored(glance, associator, [&] { totals = counter_.TotalsOf(associator); });
   if (!status.ok()) return status;
   return totals;
 }
@@ -647,17 +687,28 @@ absl::Status DurableAssociations::LookAgain(std::string_view key, bool at_all,
 absl::Status DurableAssociations::EraseStored(std::span<const std::string> lists,
                                               std::string_view key, uint64_t number) {
   store::Batch batch;
+  AssociationTotals change;  // by the batch, modulo 2^64
+  const auto write = [&]() -> absl::Status {
+    if (batch.empty()) return absl::OkStatus();
+    if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;
+    away_associators_ += change.associators;
+    away_pairs_ += change.pairs;
+    away_count_ += change.count;
+    batch.Clear();
+    change = {};
+    return absl::OkStatus();
+  };
   for (const std::string& associator : lists) {
     auto record = ReadRecord(associator);
     if (!record.ok()) return record.status();
-    away_pairs_ -= record->list.size();
-    away_count_ -= Sum(record->list);
+    change.pairs -= record->list.size();
+    change.count -= Sum(record->list);
     Halve(counter_.Age() - record->age, record->list);
     std::erase_if(record->list, [&](const CountedKey& entry) { return entry.key == key; });
-    away_pairs_ += record->list.size();
-    away_count_ += Sum(record->list);
+    change.pairs += record->list.size();
+    change.count += Sum(record->list);
     if (record->list.empty()) {
-      --away_associators_;
+      --change.associators;
       batch.Delete(ListKey(associator));
       batch.Delete(HeadKey(associator));
     } else {
@@ -667,10 +718,9 @@ absl::Status DurableAssociations::EraseStored(std::span<const std::string> lists
       batch.Put(HeadKey(associator), EncodeListHead(HeadOf(*record)));
     }
     if (batch.bytes() < kCheckpointBytes) continue;
-    if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;
-    batch.Clear();
+    if (absl::Status status = write(); !status.ok()) return status;
   }
-  return batch.empty() ? absl::OkStatus() : store_.Write(batch, store::Reach::kOs);
+  return write();
 }
 
 absl::Status DurableAssociations::EraseFrom(std::span<const std::string> lists,
@@ -723,7 +773,7 @@ absl::Status DurableAssociations::Replace(std::string_view associator,
     Stripe& stripe = StripeOf(associator);
     const std::lock_guard<std::mutex> lock(stripe.mutex);
     if (absl::Status status = Load(stripe, associator); !status.ok()) return status;
-    const uint64_t others = Totals().pairs - counter_.TotalsOf(associator).pairs;
+    const uint64_t others = PairsInAll() - counter_.TotalsOf(associator).pairs;
     const uint64_t most = max_pairs_.load(std::memory_order_relaxed);
     if (others > most || list.size() > most - others) return Full(most);
     if (absl::Status status = counter_.Load(associator, list); !status.ok()) return status;
@@ -929,6 +979,8 @@ absl::Status DurableAssociations::EvictIfNeeded() {
 absl::Status DurableAssociations::Evict(std::string_view associator) {
   Stripe& stripe = StripeOf(associator);
   const std::lock_guard<std::mutex> lock(stripe.mutex);
+  // Evicted or deleted since it was called cold: what is stored is not to be replaced by nothing.
+  if (!counter_.Contains(associator)) return absl::OkStatus();
   const auto changed = stripe.changed.find(AbslView(associator));
   std::optional<uint64_t> outdated;  // by what is stored; the last change of what is in memory
   if (changed != stripe.changed.end()) {
@@ -948,8 +1000,10 @@ absl::Status DurableAssociations::Evict(std::string_view associator) {
     Store(associator, *outdated, batch);
     if (absl::Status status = store_.Write(batch, store::Reach::kOs); !status.ok()) return status;
   }
-  // First: a reader that finds nothing looks at the store only if lists are away.
+  const std::lock_guard<std::mutex> moving(moving_mutex_);
+  // First: a reader that finds nothing looks at the store only if lists are away, or went away.
   ++away_associators_;
+  ++evictions_;
   const std::vector<CountedKey> list = counter_.Extract(associator);
   if (list.empty()) {
     --away_associators_;

@@ -69,7 +69,7 @@ struct DurableOptions {
 //
 // Events: an increment may have the id of an event. It goes to the log with the increment, and at a
 // checkpoint to rows of its own, so that after a crash an id is known if, and only if, its event
-// has been counted.
+// has been counted; but for kNone, where no log says what is in the lists.
 //
 // Age: SetAge makes a checkpoint first, so that all changes in the log are of one age.
 //
@@ -187,6 +187,8 @@ class DurableAssociations {
 
   absl::Status Recover();
   absl::Status ReadHeads(uint64_t& newest);
+  // An id that the store has; if twice, it came again when it had left the window.
+  void AdmitStored(const EventId& id);
   // Sorts a record of the log by associator; the number of its changes.
   absl::StatusOr<uint64_t> KeepForReplay(uint64_t first, std::string_view changes);
   std::string ListKey(std::string_view associator) const;
@@ -206,9 +208,22 @@ class DurableAssociations {
   // Applies the changes that the record does not contain; true if there were any.
   absl::StatusOr<bool> Replay(std::string_view associator, const ReplayChain& chain,
                               ListRecord& record);
+  // What a reader takes down before it looks for a list in memory, so that it knows what it means
+  // if there is none.
+  struct Glance {
+    uint64_t evictions;
+    bool nothing_away;
+  };
+  Glance Look() const {
+    const uint64_t evictions = evictions_.load();
+    return {evictions, NothingAway()};
+  }
   // For a reader that found nothing in memory: loads the list and reads again, if it may be stored.
-  absl::Status ReadStored(std::string_view associator, absl::FunctionRef<void()> read);
+  absl::Status ReadStored(const Glance& glance, std::string_view associator,
+                          absl::FunctionRef<void()> read);
   void MarkChanged(Stripe& stripe, std::string_view associator, uint64_t number);
+  // As in Totals(), also while lists come and go.
+  uint64_t PairsInAll() const;
   // Exact for one writer at a time; writers in different stripes may each add one pair more.
   absl::Status CheckQuota(const AssociationIncrement& item) const;
   // Counts an item of a stripe that is locked, and appends what happened to `changes`.
@@ -225,9 +240,9 @@ class DurableAssociations {
   // of the last change.
   absl::Status CountByStripe(std::span<const AssociationIncrement> items, uint64_t& last,
                              std::vector<AssociationBatchError>& refused);
-  void CountInOrder(std::span<const AssociationIncrement> items,
-                    std::span<const std::optional<EventId>> events, uint64_t& last,
-                    std::vector<AssociationBatchError>& refused);
+  absl::Status CountInOrder(std::span<const AssociationIncrement> items,
+                            std::span<const std::optional<EventId>> events, uint64_t& last,
+                            std::vector<AssociationBatchError>& refused);
   // All items as one event; all stripes are locked.
   uint64_t CountLocked(std::span<const AssociationIncrement> items, const EventId& event,
                        std::vector<AssociationBatchError>& refused);
@@ -271,8 +286,10 @@ class DurableAssociations {
   std::mutex evict_mutex_;
   std::mutex watch_mutex_;                       // one that watches at a time; first of all
   std::mutex checkpoint_mutex_;                  // one at a time; before any stripe
-  std::mutex scratch_mutex_;                     // last of all
+  std::mutex scratch_mutex_;                     // after any stripe
   std::unique_ptr<AssociationCounter> scratch_;  // where changes are replayed, out of sight
+  // While a list moves between memory and store, and its pairs count twice or not at all; last.
+  mutable std::mutex moving_mutex_;
   std::atomic<uint64_t> max_pairs_;
   std::atomic<size_t> memory_bytes_;
   std::atomic<uint64_t> replayed_later_ = 0;  // associators in Stripe::replay
@@ -280,6 +297,7 @@ class DurableAssociations {
   std::deque<std::string> log_records_;  // which does not move them
   std::vector<ReplayChange> replay_;
   std::atomic<uint64_t> checkpointed_ = 0;
+  std::atomic<uint64_t> evictions_ = 0;
   // Of the lists that are in the store and not in memory.
   std::atomic<uint64_t> away_associators_ = 0;
   std::atomic<uint64_t> away_pairs_ = 0;

@@ -28,6 +28,8 @@ class StoredEvents {
 
   // Gives all ids, the oldest first. DataLoss if a row is none.
   absl::Status Load(absl::FunctionRef<void(const EventId& id)> take);
+  // The number of the newest row in the store, or 0: those of the log must go on after it.
+  uint64_t newest() const { return rows_.empty() ? 0 : rows_.back().number; }
   // The log has this id under this number.
   void Note(uint64_t number, const EventId& id);
   // Adds to `batch` the ids that were noted with numbers up to this one, but no more than the

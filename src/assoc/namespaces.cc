@@ -135,8 +135,8 @@ absl::Status Namespace::TakeWrites(uint64_t n, absl::Time now, absl::Duration& r
   if (now > tokens_at_) {
     const double passed = absl::ToDoubleSeconds(now - tokens_at_);  // infinite at first
     tokens_ = std::min(rate, tokens_ + passed * rate);
-    tokens_at_ = now;
   }
+  tokens_at_ = now;  // also when the clock was set back
   if (tokens_ < 1) {
     retry_after = absl::Seconds((1 - tokens_) / rate);
     return absl::ResourceExhaustedError(
@@ -329,6 +329,13 @@ absl::Status Namespaces::Change(std::string_view name, Namespace& changed,
     return absl::FailedPreconditionError(
         "saturate32Bit and internIds are chosen when the namespace is made");
   }
+  absl::Time age_since;
+  uint64_t base_age;
+  {
+    const std::lock_guard<std::mutex> lock(changed.mutex_);
+    age_since = changed.age_since_;
+    base_age = changed.base_age_;
+  }
   if (settings.half_life != before.half_life) {
     const absl::Time now = clock_.Now();
     const uint64_t age = changed.AgeAt(now);
@@ -337,7 +344,13 @@ absl::Status Namespaces::Change(std::string_view name, Namespace& changed,
     changed.age_since_ = now;
   }
   changed.Apply(settings);
-  return Save(name, changed);
+  absl::Status saved = Save(name, changed);
+  if (saved.ok()) return saved;
+  changed.Apply(before);
+  const std::lock_guard<std::mutex> lock(changed.mutex_);
+  changed.base_age_ = base_age;
+  changed.age_since_ = age_since;
+  return saved;
 }
 
 absl::Status Namespaces::Drop(std::string_view name) {

@@ -14,10 +14,15 @@ constexpr int64_t kLastMillis = kLastDate * 1000;
 // In UTF-16 units; a byte that is not UTF-8 counts as one.
 size_t Utf16Units(std::string_view text) {
   size_t units = 0;
+  int rest = 0;  // bytes that may still belong to the character before
   for (const char c : text) {
     const auto byte = static_cast<uint8_t>(c);
-    units += (byte & 0xC0) != 0x80 ? 1 : 0;
-    units += byte >= 0xF0 ? 1 : 0;
+    if ((byte & 0xC0) == 0x80 && rest > 0) {
+      --rest;
+      continue;
+    }
+    rest = byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : byte >= 0xC0 ? 1 : 0;
+    units += byte >= 0xF0 ? 2 : 1;
   }
   return units;
 }

@@ -169,7 +169,6 @@ class Core final : public Frontier {
   std::vector<std::string> KeysOf(std::string_view crawl) const;
   absl::Status ListQueue(const QueueName& name, const UrlFilter& filter,
                          absl::FunctionRef<bool(const KnownUrl&)> visit, bool& more) const;
-  bool KnowsAll() const { return remembered_all_.load() && !known_urls_.has_forgotten(); }
   // After a restart: takes some more URLs from the store into memory, unless another call does.
   void Remember(uint64_t count);
   // Finds out when a queue has work again, after a URL was taken away that was not leased: the date

@@ -187,7 +187,8 @@ absl::StatusOr<uint64_t> Core::PurgeSome(const QueueName& name, int64_t before, 
   if (queue == nullptr || !queue->known) return 0;
   const QueueId id = queue->Id();
   const std::string prefix = QueueKey(Kind::kPlace, id);
-  if (from.empty()) from = prefix;
+  // At first, and if the queue was deleted and came again, with another id, since the last part.
+  if (!from.starts_with(prefix)) from = prefix;
   QueueRecord record = queue->record;
   store::Batch batch;
   std::vector<Fingerprint> gone;

@@ -107,7 +107,9 @@ void PutCall::FindLeases() {
 }
 
 absl::Status PutCall::FindKnown() {
-  const bool knows_all = core_.KnowsAll();
+  // Before a look at what is remembered: all may be there only since. Whether something is
+  // forgotten is asked after it: it may be so only since.
+  const bool had_all = core_.remembered_all_.load();
   std::vector<size_t> asked;
   for (size_t i = 0; i < items_.size(); ++i) {
     Item& item = items_[i];
@@ -117,7 +119,7 @@ absl::Status PutCall::FindKnown() {
     const bool remembered = core_.known_urls_.Contains(item.url);
     if (remembered && !NeedsRecord(puts_[i])) {
       item.state.record.emplace();  // which does not matter
-    } else if (remembered || !knows_all) {
+    } else if (remembered || !had_all || core_.known_urls_.has_forgotten()) {
       asked.push_back(i);
     }
   }

@@ -140,7 +140,9 @@ void PutStream<Unit>::OnReadDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     reading_ = false;
-    if (ok) {
+    if (finished_) {
+      unit.reset();  // read when the call was ended already: nobody can be told, and nobody waits
+    } else if (ok) {
       ++in_flight_;
       ++with_writer_;
     } else {

@@ -270,7 +270,7 @@ void KeptFiles::WriteNote(bool reach_disk, bool if_changed) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (if_changed && !changed_) return;
     text = note_.Text();
-    changed_ = false;
+    if (reach_disk) changed_ = false;  // who deletes next waits for one that does
   }
   if (WriteWholeFile(folder_, FileNote::kName, text, reach_disk).ok()) return;
   unlink((folder_ + "/" + FileNote::kName).c_str());

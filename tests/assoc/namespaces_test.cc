@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "../frontier/flaky_store.h"
 #include "store/store.h"
 
 namespace escalona::assoc {
@@ -124,6 +125,21 @@ TEST_F(NamespacesTest, AChangeThatIsGivenUpChangesNothing) {
   EXPECT_EQ(spaces_->Default()->settings(), NamespaceSettings());
 }
 
+TEST_F(NamespacesTest, AChangeThatCannotBeStoredChangesNothing) {
+  Failures failures;
+  store_ = std::make_unique<FlakyStore>(failures);
+  Open();
+  NamespaceSettings settings;
+  settings.k = 7;
+  settings.half_life = absl::Hours(1);
+  failures.next_write = true;
+  EXPECT_FALSE(spaces_->Put("default", settings).ok());
+  EXPECT_EQ(spaces_->Default()->settings(), NamespaceSettings());
+  EXPECT_TRUE(spaces_->Put("default", settings).ok());
+  EXPECT_EQ(spaces_->Default()->settings(), settings);
+  spaces_.reset();
+}
+
 TEST_F(NamespacesTest, ADroppedOneIsGoneWithAllInIt) {
   Open();
   ASSERT_TRUE(spaces_->Put("a", {}).ok());
@@ -222,6 +238,20 @@ TEST_F(NamespacesTest, OnlyAnotherRateForgetsWhatIsOwed) {
   settings.writes_per_second = 20;
   ASSERT_TRUE(spaces_->Put("a", settings).ok());
   EXPECT_TRUE(space->TakeWrites(1, clock_.Now(), wait).ok());
+}
+
+TEST_F(NamespacesTest, AClockThatIsSetBackStopsNobodyForLong) {
+  Open();
+  NamespaceSettings settings;
+  settings.writes_per_second = 10;
+  ASSERT_TRUE(spaces_->Put("a", settings).ok());
+  const auto space = spaces_->Find("a");
+  absl::Duration retry_after;
+  ASSERT_TRUE(space->TakeWrites(10, clock_.Now(), retry_after).ok());
+  clock_.Set(clock_.Now() - absl::Hours(1));
+  EXPECT_FALSE(space->TakeWrites(1, clock_.Now(), retry_after).ok());
+  clock_.Advance(retry_after);
+  EXPECT_TRUE(space->TakeWrites(1, clock_.Now(), retry_after).ok());
 }
 
 TEST_F(NamespacesTest, ARateLimitsNobodyWhereItIsNotAsked) {

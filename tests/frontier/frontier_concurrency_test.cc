@@ -2,8 +2,12 @@
 // in-process cap, while blocked, or past its limit, and no URL is leased twice.
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -11,8 +15,11 @@
 #include <vector>
 
 #include "escalona/frontier.h"
+#include "frontier/check.h"
+#include "frontier/core.h"
 #include "frontier_fixture.h"
 #include "gtest/gtest.h"
+#include "store/store.h"
 
 namespace escalona {
 namespace {
@@ -294,6 +301,109 @@ TEST(FrontierConcurrency, RemovalAndServingGoTogether) {
       EXPECT_TRUE(frontier->DeleteCrawl(crawl).ok());
     }
     EXPECT_EQ(frontier->Stats(std::nullopt, std::nullopt).queues, 0);
+  }
+}
+
+// A store that calls a function before each ScanFirst.
+class HookedStore final : public store::Store {
+ public:
+  HookedStore(store::Store& store, std::function<void(uint64_t)>& hook)
+      : store_(store), hook_(hook) {}
+  absl::StatusOr<std::optional<std::string>> Get(std::string_view key) override {
+    return store_.Get(key);
+  }
+  absl::Status Write(const store::Batch& batch, store::Reach reach) override {
+    return store_.Write(batch, reach);
+  }
+  absl::Status Scan(std::string_view begin, std::string_view end,
+                    absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    return store_.Scan(begin, end, visit);
+  }
+  absl::Status ScanFirst(
+      std::string_view begin, std::string_view end, uint64_t limit,
+      absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    if (hook_) hook_(limit);
+    return store_.ScanFirst(begin, end, limit, visit);
+  }
+  absl::Status Sync() override { return store_.Sync(); }
+
+ private:
+  store::Store& store_;
+  std::function<void(uint64_t)>& hook_;
+};
+
+void Fill(Frontier& frontier, std::string_view key, int count) {
+  std::vector<std::string> urls;
+  for (int i = 0; i < count; ++i) urls.push_back("u" + std::to_string(100'000 + i));
+  std::vector<FrontierPut> items;
+  for (const std::string& url : urls) items.push_back({.url = url, .key = key});
+  frontier.Put(items);
+}
+
+TEST(FrontierConcurrency, AQueueThatCameAgainBetweenTwoPartsOfAPurgeHarmsNoOther) {
+  VirtualClock clock(absl::FromUnixSeconds(1'700'000'000));
+  const std::unique_ptr<store::Store> kept = store::NewMemoryStore();
+  std::function<void(uint64_t)> hook;
+  auto opened = frontier::Core::Open(std::make_unique<HookedStore>(*kept, hook), {}, clock);
+  ASSERT_TRUE(opened.ok());
+  Frontier& frontier = **opened;
+  constexpr int kPart = 10'000;
+  Fill(frontier, "purged", kPart + 1);
+  Fill(frontier, "other", 5);
+  clock.Advance(absl::Seconds(100));
+  std::vector<std::thread> threads;
+  std::atomic<bool> once = false;
+  hook = [&](uint64_t limit) {
+    if (limit != kPart || once.exchange(true)) return;
+    // The stripe is fair: both go between the first part and the second.
+    constexpr std::chrono::milliseconds kEnough(200);
+    threads.emplace_back([&] { EXPECT_TRUE(frontier.DeleteQueue("", "purged").ok()); });
+    std::this_thread::sleep_for(kEnough);
+    threads.emplace_back([&] { Fill(frontier, "purged", 3); });
+    std::this_thread::sleep_for(kEnough);
+  };
+  const auto purged = frontier.Purge("", "purged", clock.Now() - absl::Seconds(50));
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(purged.ok()) << purged.status();
+  EXPECT_EQ(*purged, kPart);
+  EXPECT_EQ(frontier.Stats("", "other").scheduled, 5);
+  EXPECT_EQ(frontier.Stats("", "purged").scheduled, 3);
+  const auto got =
+      frontier.Get({.max_urls_per_queue = 0, .key = "other", .crawl = ""}, [](const LeasedUrl&) {});
+  EXPECT_EQ(*got, 5);
+  const auto counts =
+      frontier::CheckStore(*kept, [](const std::string& what) { ADD_FAILURE() << what; });
+  EXPECT_TRUE(counts.ok()) << counts.status();
+}
+
+TEST(FrontierConcurrency, WhatIsForgottenWhileAPutRunsIsKnown) {
+  VirtualClock clock(absl::FromUnixSeconds(1'700'000'000));
+  std::vector<std::string> urls;
+  for (int i = 0; i < 20'000; ++i) urls.push_back("u" + std::to_string(i));
+  for (int trial = 0; trial < 12; ++trial) {
+    auto frontier = Frontier::OpenInMemory({.memory_bytes = 512 << 10}, clock);
+    std::vector<FrontierPut> known;
+    for (int i = 0; i < 8'000; ++i) {
+      known.push_back({.url = urls[i], .key = "a", .kind = PutKind::kCompleted});
+    }
+    frontier->Put(known);
+    for (FrontierPut& put : known) put.kind = PutKind::kDiscovered;
+    std::vector<FrontierPut> fresh;
+    for (const std::string& url : urls) fresh.push_back({.url = url, .key = "b"});
+    std::atomic<bool> stop = false;
+    std::atomic<uint64_t> taken = 0;
+    std::thread other([&] {
+      while (!stop) {
+        for (PutStatus status : frontier->Put(known)) taken += status == PutStatus::kOk ? 1 : 0;
+      }
+    });
+    for (size_t at = 0; at < fresh.size(); at += 500) {
+      frontier->Put(std::span(fresh).subspan(at, 500));
+    }
+    stop = true;
+    other.join();
+    ASSERT_EQ(taken, 0) << "trial " << trial;
+    ASSERT_EQ(frontier->Stats("", "a").completed, known.size());
   }
 }
 

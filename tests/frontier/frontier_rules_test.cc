@@ -48,6 +48,9 @@ TEST_P(FrontierRules, AKeyOfMoreThan255Utf16UnitsIsSkipped) {
   EXPECT_EQ(Discover("u", wide + "ab"), PutStatus::kSkipped);
   EXPECT_EQ(Discover("u", std::string(255, 'k')), PutStatus::kOk);
   EXPECT_EQ(Discover("u", std::string(256, 'k')), PutStatus::kSkipped);
+  // Bytes that would go on a character, where there is none, count as well.
+  EXPECT_EQ(Discover("u", std::string(256, '\x80')), PutStatus::kSkipped);
+  EXPECT_EQ(Discover("u", "\xC3" + std::string(65'546, '\x80')), PutStatus::kSkipped);
   EXPECT_EQ(Stats().queues, 2);
   EXPECT_TRUE(frontier_->SetDelay("", std::string(100'000, 'k'), absl::Seconds(1)).ok())
       << "nobody will miss it";

@@ -2,6 +2,7 @@
 import http.client
 import os
 import pathlib
+import random
 import resource
 import socket
 import tempfile
@@ -293,6 +294,20 @@ class Shutdown(unittest.TestCase):
                     self.assertEqual(urls, 3000)  # gRPC had read on for the client
                 except grpc.RpcError as error:
                     self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
+            frontier.close()
+
+    def test_a_stop_while_a_large_batch_is_read_ends_well(self):
+        batch = pb.DiscoveredBatch(ID="large", items=[info(f"http://h{n % 1000}.com/{n}") for n in range(200_000)])
+        rng = random.Random(1)
+        for _ in range(60 if LONG else 4):
+            server = Server(store="memory")
+            frontier = Frontier(server)
+            released = threading.Event()
+            call = frontier.stub.PutDiscovered(endless([batch], released))
+            time.sleep(rng.uniform(0.02, 0.4))
+            self.assertEqual(server.stop(), 0, server.log[-5:])
+            released.set()
+            call.cancel()
             frontier.close()
 
 

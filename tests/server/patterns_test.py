@@ -300,15 +300,16 @@ class Shutdown(unittest.TestCase):
         batch = pb.DiscoveredBatch(ID="large", items=[info(f"http://h{n % 1000}.com/{n}") for n in range(200_000)])
         rng = random.Random(1)
         for _ in range(60 if LONG else 4):
-            server = Server(store="memory")
-            frontier = Frontier(server)
-            released = threading.Event()
-            call = frontier.stub.PutDiscovered(endless([batch], released))
-            time.sleep(rng.uniform(0.02, 0.4))
-            self.assertEqual(server.stop(), 0, server.log[-5:])
-            released.set()
-            call.cancel()
-            frontier.close()
+            with tempfile.TemporaryDirectory() as folder:
+                server = Server(pathlib.Path(folder) / "data")
+                frontier = Frontier(server)
+                released = threading.Event()
+                call = frontier.stub.PutDiscovered(endless([batch], released))
+                time.sleep(rng.uniform(0.02, 0.4))
+                self.assertEqual(server.stop(), 0, server.log[-5:])
+                released.set()
+                call.cancel()
+                frontier.close()
 
 
 if __name__ == "__main__":

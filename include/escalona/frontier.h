@@ -40,7 +40,9 @@ enum class FrontierDurability : uint8_t {
 };
 
 // Which queues share one slot: when one was served, the others of its group wait for the delay that
-// one has; one Get serves at most one queue of a group.
+// one has; one Get serves at most one queue of a group. A group is remembered as long as it has a
+// queue, and over a restart by the queue that was served: where that one is deleted, the wait may
+// end early.
 enum class PolitenessGroup : uint8_t {
   kQueue,   // each queue for itself
   kDomain,  // all queues whose key is a host of the same registrable domain, in all crawls

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "../frontier/flaky_store.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "order_model.h"
@@ -552,36 +553,46 @@ Deed DeedNumber(uint64_t number, int seed) {
   }
 }
 
-void KillAndCompare(Durability durability, int seed) {
-  const Folder folder;
+// What a writer had acknowledged when it was killed, at a moment that follows from the seed.
+struct Acknowledged {
+  uint64_t all = 0;
+  uint64_t safe = 0;  // up to the last 's'
+};
+
+// Runs `write_forever(pipe)` in a process of its own.
+void RunAndKill(int seed, absl::FunctionRef<void(int pipe)> write_forever,
+                Acknowledged& acknowledged) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     close(ends[0]);
-    WriteForever(folder.path(), durability, seed, ends[1]);
+    write_forever(ends[1]);
   }
   close(ends[1]);
-  std::mt19937 random(seed);
-  const uint64_t enough = 50 + random() % 700;
-  uint64_t acknowledged = 0;
-  uint64_t safe = 0;
-  char byte;
-  while (acknowledged < enough && read(ends[0], &byte, 1) == 1) {
-    ++acknowledged;
-    if (byte == 's') safe = acknowledged;
-  }
+  const uint64_t enough = 50 + std::mt19937(seed)() % 700;
+  const auto read_until = [&](uint64_t most) {
+    char byte;
+    while (acknowledged.all < most && read(ends[0], &byte, 1) == 1) {
+      ++acknowledged.all;
+      if (byte == 's') acknowledged.safe = acknowledged.all;
+    }
+  };
+  read_until(enough);
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended with " << WEXITSTATUS(status);
-  while (read(ends[0], &byte, 1) == 1) {
-    ++acknowledged;
-    if (byte == 's') safe = acknowledged;
-  }
+  read_until(std::numeric_limits<uint64_t>::max());
   close(ends[0]);
+}
 
+void KillAndCompare(Durability durability, int seed) {
+  const Folder folder;
+  Acknowledged acknowledged;
+  ASSERT_NO_FATAL_FAILURE(RunAndKill(
+      seed, [&](int pipe) { WriteForever(folder.path(), durability, seed, pipe); }, acknowledged));
   auto store = store::OpenRocksStore(folder.path());
   ASSERT_TRUE(store.ok()) << store.status();
   auto counter = DurableAssociations::Open(**store, {.durability = durability});
@@ -601,15 +612,16 @@ void KillAndCompare(Durability durability, int seed) {
       models[deed.name].Write(deed.key, 1);
     }
   };
-  for (uint64_t number = 0; number < safe; ++number) apply(number);
+  for (uint64_t number = 0; number < acknowledged.safe; ++number) apply(number);
   // What came after the last safe deed may be lost from some moment on; the deed under way when the
   // end came may have happened.
   bool found = equal();
-  for (uint64_t number = safe; number <= acknowledged && !found; ++number) {
+  for (uint64_t number = acknowledged.safe; number <= acknowledged.all && !found; ++number) {
     apply(number);
     found = equal();
   }
-  EXPECT_TRUE(found) << acknowledged << " acknowledged, " << safe << " safe, seed " << seed;
+  EXPECT_TRUE(found) << acknowledged.all << " acknowledged, " << acknowledged.safe << " safe, seed "
+                     << seed;
 }
 
 // The n-th event, with an id of its own: an increment, or several that are one event.
@@ -638,33 +650,16 @@ absl::Status Happen(DurableAssociations& counter, uint64_t number, int seed) {
 // All events are sent again after the end: each counts once, as if nothing had happened.
 void KillAndSendAgain(Durability durability, int seed) {
   const Folder folder;
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    close(ends[0]);
-    HappenForever(folder.path(), durability, seed, ends[1]);
-  }
-  close(ends[1]);
-  const uint64_t enough = 50 + std::mt19937(seed)() % 700;
-  uint64_t acknowledged = 0;
-  char byte;
-  while (acknowledged < enough && read(ends[0], &byte, 1) == 1) ++acknowledged;
-  kill(child, SIGKILL);
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended with " << WEXITSTATUS(status);
-  while (read(ends[0], &byte, 1) == 1) ++acknowledged;
-  close(ends[0]);
-
+  Acknowledged acknowledged;
+  ASSERT_NO_FATAL_FAILURE(RunAndKill(
+      seed, [&](int pipe) { HappenForever(folder.path(), durability, seed, pipe); }, acknowledged));
   auto store = store::OpenRocksStore(folder.path());
   ASSERT_TRUE(store.ok()) << store.status();
   auto counter = DurableAssociations::Open(**store, {.durability = durability});
   ASSERT_TRUE(counter.ok()) << counter.status();
   std::map<std::string, ListModel> models;
   uint64_t known = 0;
-  for (uint64_t number = 0; number <= acknowledged; ++number) {
+  for (uint64_t number = 0; number <= acknowledged.all; ++number) {
     const absl::Status sent = Happen(**counter, number, seed);
     ASSERT_TRUE(sent.ok() || absl::IsAlreadyExists(sent)) << sent;
     known += sent.ok() ? 0 : 1;
@@ -673,7 +668,7 @@ void KillAndSendAgain(Durability durability, int seed) {
     if (number % 5 == 0) models[Name(3)].Write(deed.key, 1);
   }
   if (durability == Durability::kSync) {
-    EXPECT_GE(known, acknowledged);
+    EXPECT_GE(known, acknowledged.all);
   }
   for (const auto& [name, model] : models) EXPECT_EQ(ListOf(**counter, name), model.list()) << name;
 }

@@ -24,7 +24,7 @@ endforeach()
 add_library(escalona_proto STATIC ${proto_sources})
 set_target_properties(escalona_proto PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
 target_include_directories(escalona_proto SYSTEM PUBLIC ${generated})
-target_link_libraries(escalona_proto PUBLIC gRPC::grpc++ protobuf::libprotobuf)
+target_link_libraries(escalona_proto PUBLIC gRPC::grpc++ protobuf::libprotobuf PRIVATE escalona_sanitizers)
 
 target_sources(escalona_server PRIVATE
   admin_service.cc frontier_host.cc frontier_service.cc get_stream.cc grpc_server.cc list_stream.cc metrics.cc

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/big_endian.h"
 #include "base/varint.h"
 
 namespace escalona::assoc {
@@ -190,6 +191,7 @@ absl::StatusOr<std::unique_ptr<Namespaces>> Namespaces::Open(store::Store& store
 }
 
 absl::Status Namespaces::Load() {
+  if (absl::Status finished = FinishDrops(); !finished.ok()) return finished;
   std::vector<std::pair<std::string, Record>> records;
   absl::Status status;
   const absl::Status scanned =
@@ -222,6 +224,30 @@ absl::Status Namespaces::Load() {
     map_.emplace(name, std::move(*opened));
   }
   return absl::OkStatus();
+}
+
+absl::Status Namespaces::FinishDrops() {
+  std::vector<uint64_t> ids;
+  absl::Status status;
+  const absl::Status scanned = store_.ScanPrefix("D", [&](std::string_view key, std::string_view) {
+    std::string_view rest = key.substr(1);
+    if (!TakeBigEndian(rest, 4, ids.emplace_back()) || !rest.empty()) {
+      status = absl::DataLossError("the number of a dropped namespace is damaged");
+    }
+    return status.ok();
+  });
+  if (!scanned.ok()) return scanned;
+  if (!status.ok()) return status;
+  for (const uint64_t id : ids) status.Update(FinishDrop(id));
+  return status;
+}
+
+absl::Status Namespaces::FinishDrop(uint64_t id) {
+  store::Batch batch;
+  batch.Delete(NumberKey('D', id));
+  batch.Delete(NumberKey('U', id));
+  batch.DeletePrefix(NumberKey('C', id));
+  return store_.Write(batch, store::Reach::kOs);
 }
 
 absl::StatusOr<std::shared_ptr<Namespace>> Namespaces::OpenNamespace(
@@ -358,17 +384,20 @@ absl::Status Namespaces::Drop(std::string_view name) {
   if (name == kDefaultNamespace) {
     return absl::FailedPreconditionError("the default namespace cannot be dropped");
   }
-  std::shared_ptr<Namespace> dropped;
-  {
-    const std::unique_lock<std::shared_mutex> lock(mutex_);
-    const auto found = map_.find(name);
-    if (found == map_.end()) {
-      return absl::NotFoundError(absl::StrCat("no namespace '", std::string(name), "'"));
-    }
-    dropped = std::move(found->second);
-    map_.erase(found);
+  std::shared_ptr<Namespace> dropped = Find(name);
+  if (dropped == nullptr) {
+    return absl::NotFoundError(absl::StrCat("no namespace '", std::string(name), "'"));
   }
   const uint64_t id = dropped->id_;
+  // Without its name it is gone; what is in it goes when nobody holds it, or at the next start.
+  store::Batch batch;
+  batch.Delete(NameKey(name));
+  batch.Put(NumberKey('D', id), "");
+  if (absl::Status status = store_.Write(batch, store::Reach::kDisk); !status.ok()) return status;
+  {
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    map_.erase(map_.find(name));
+  }
   Namespace::Heir heir;
   dropped->heir_ = &heir;
   dropped->dropped_ = true;
@@ -377,11 +406,8 @@ absl::Status Namespaces::Drop(std::string_view name) {
   // what the counter writes when it goes.
   heir.has_it.WaitForNotification();
   heir.counter.reset();
-  store::Batch batch;
-  batch.Delete(NameKey(name));
-  batch.Delete(NumberKey('U', id));
-  batch.DeletePrefix(NumberKey('C', id));
-  return store_.Write(batch, store::Reach::kDisk);
+  FinishDrop(id).IgnoreError();
+  return absl::OkStatus();
 }
 
 absl::Status Namespaces::Sync() {

@@ -110,7 +110,8 @@ class Namespace {
   std::atomic<uint64_t> refused_ = 0;
 };
 
-// In the store: "N" name -> settings and number; "U" number -> usage; "C" number -> the counter.
+// In the store: "N" name -> settings and number; "U" number -> usage; "C" number -> the counter;
+// "D" number: of one that was dropped, and of which something may be left.
 //
 // Starts no thread: the owner calls Sync each second (with durability interval) and Maintain now
 // and then. Thread-safe. The store and the clock outlive it.
@@ -145,7 +146,7 @@ class Namespaces {
   absl::StatusOr<bool> Update(std::string_view name,
                               absl::FunctionRef<absl::Status(NamespaceSettings&)> edit);
   // With everything in it; waits for calls under way. NotFound; FailedPrecondition: the default
-  // one.
+  // one. On failure nothing has changed.
   absl::Status Drop(std::string_view name);
 
   // All writes that have returned are on disk when it returns OK.
@@ -161,6 +162,8 @@ class Namespaces {
   Namespaces(store::Store& store, const Clock& clock, const Options& options)
       : store_(store), clock_(clock), options_(options) {}
   absl::Status Load();
+  absl::Status FinishDrops();
+  absl::Status FinishDrop(uint64_t id);
   absl::StatusOr<std::shared_ptr<Namespace>> OpenNamespace(uint64_t id,
                                                            const NamespaceSettings& settings);
   absl::Status Save(std::string_view name, const Namespace& saved);

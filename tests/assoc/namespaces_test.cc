@@ -165,6 +165,51 @@ TEST_F(NamespacesTest, ADroppedOneIsGoneWithAllInIt) {
   }
 }
 
+TEST_F(NamespacesTest, ADropThatCannotBeStoredChangesNothing) {
+  Failures failures;
+  store_ = std::make_unique<FlakyStore>(failures);
+  Open();
+  ASSERT_TRUE(spaces_->Put("a", {}).ok());
+  Add("a", "x", "y");
+  ASSERT_TRUE(spaces_->Sync().ok());
+  failures.next_write = true;
+  EXPECT_FALSE(spaces_->Drop("a").ok());
+  ASSERT_NE(spaces_->Find("a"), nullptr);
+  EXPECT_EQ(CountOf("a", "x", "y"), 1);
+  Open();
+  EXPECT_EQ(CountOf("a", "x", "y"), 1);
+  EXPECT_TRUE(spaces_->Drop("a").ok());
+  Open();
+  EXPECT_EQ(spaces_->Find("a"), nullptr);
+  spaces_.reset();
+}
+
+TEST_F(NamespacesTest, WhatADropLeftBehindIsNoPartOfALaterOne) {
+  Failures failures;
+  store_ = std::make_unique<FlakyStore>(failures);
+  Open();
+  ASSERT_TRUE(spaces_->Put("a", {}).ok());
+  Add("a", "x", "y");
+  ASSERT_TRUE(spaces_->Checkpoint().ok());
+  ASSERT_TRUE(spaces_->Sync().ok());
+  auto held = spaces_->Find("a");
+  std::thread dropping([&] { EXPECT_TRUE(spaces_->Drop("a").ok()); });
+  while (!held->dropped()) std::this_thread::yield();
+  failures.next_write = true;  // it is gone, and what was in it cannot be deleted
+  held.reset();
+  dropping.join();
+  EXPECT_FALSE(failures.next_write);
+  EXPECT_EQ(spaces_->Find("a"), nullptr);
+  for (const char* name : {"a", "b"}) {
+    Open();
+    EXPECT_EQ(spaces_->Find(name), nullptr);
+    ASSERT_TRUE(spaces_->Put(name, {}).ok());
+    EXPECT_EQ(spaces_->Find(name)->Usage().totals.pairs, 0);
+    EXPECT_EQ(CountOf(name, "x", "y"), 0);
+  }
+  spaces_.reset();
+}
+
 TEST_F(NamespacesTest, CountsHalveWithTheClockAlsoWhileTheServerIsOff) {
   Open();
   NamespaceSettings settings;

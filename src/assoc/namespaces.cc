@@ -411,46 +411,47 @@ absl::Status Namespaces::Drop(std::string_view name) {
 }
 
 absl::Status Namespaces::Sync() {
-  for (const auto& space : All()) {
-    if (absl::Status status = space->counter().Flush(); !status.ok()) return status;
-  }
-  return store_.Sync();
+  absl::Status first;
+  for (const auto& space : All()) first.Update(space->counter().Flush());
+  first.Update(store_.Sync());
+  return first;
 }
 
 absl::Status Namespaces::SaveUsage(Namespace& saved) {
   const uint64_t numbers[] = {saved.writes_, saved.reads_, saved.refused_};
   const uint64_t sum = numbers[0] + numbers[1] + numbers[2];
   if (sum == saved.saved_usage_) return absl::OkStatus();
-  saved.saved_usage_ = sum;
   std::string bytes;
   for (const uint64_t number : numbers) AppendVarint(number, bytes);
   store::Batch batch;
   batch.Put(NumberKey('U', saved.id_), bytes);
-  return store_.Write(batch, store::Reach::kOs);
+  absl::Status written = store_.Write(batch, store::Reach::kOs);
+  if (written.ok()) saved.saved_usage_ = sum;
+  return written;
 }
 
 absl::Status Namespaces::Maintain() {
   const auto all = All();
   ShareMemory(all);
+  absl::Status first;
   for (const auto& space : all) {
-    if (absl::Status status = space->counter().SetAge(space->AgeAt(clock_.Now())); !status.ok()) {
-      return status;
-    }
     DurableAssociations& counter = space->counter();
+    first.Update(counter.SetAge(space->AgeAt(clock_.Now())));
     if (counter.LogChanges() >= options_.checkpoint_changes || counter.HasReplay()) {
-      if (absl::Status status = space->counter().Checkpoint(); !status.ok()) return status;
+      first.Update(counter.Checkpoint());
     }
-    if (absl::Status status = SaveUsage(*space); !status.ok()) return status;
+    first.Update(SaveUsage(*space));
   }
-  return absl::OkStatus();
+  return first;
 }
 
 absl::Status Namespaces::Checkpoint() {
+  absl::Status first;
   for (const auto& space : All()) {
-    if (absl::Status status = SaveUsage(*space); !status.ok()) return status;
-    if (absl::Status status = space->counter().Checkpoint(); !status.ok()) return status;
+    first.Update(SaveUsage(*space));
+    first.Update(space->counter().Checkpoint());
   }
-  return absl::OkStatus();
+  return first;
 }
 
 void Namespaces::ShareMemory(const std::vector<std::shared_ptr<Namespace>>& all) const {

@@ -149,6 +149,8 @@ class Namespaces {
   // one. On failure nothing has changed.
   absl::Status Drop(std::string_view name);
 
+  // If one namespace fails, these three go on with the others, and return the first error.
+
   // All writes that have returned are on disk when it returns OK.
   absl::Status Sync();
   // Half-lives, checkpoints that are due, the shares of memory, usage figures.

@@ -210,6 +210,41 @@ TEST_F(NamespacesTest, WhatADropLeftBehindIsNoPartOfALaterOne) {
   spaces_.reset();
 }
 
+TEST_F(NamespacesTest, OneThatFailsDoesNotKeepTheOthersFromBeingWritten) {
+  Failures failures;
+  store_ = std::make_unique<FlakyStore>(failures);
+  Open({.checkpoint_changes = 1});
+  ASSERT_TRUE(spaces_->Put("a", {}).ok());
+  Add("a", "x", "y");
+  failures.next_write = true;
+  EXPECT_FALSE(spaces_->Sync().ok());  // "a" takes no further write
+  Add("default", "x", "y");
+  EXPECT_FALSE(spaces_->Sync().ok());
+  {
+    const auto others = *Namespaces::Open(*store_, clock_, {});
+    EXPECT_TRUE((*others->Default()->counter().CountAndRank("x", "y")).has_value());
+  }
+  EXPECT_FALSE(spaces_->Maintain().ok());
+  EXPECT_EQ(spaces_->Default()->counter().LogChanges(), 0);
+  Add("default", "x", "y");
+  EXPECT_FALSE(spaces_->Checkpoint().ok());
+  EXPECT_EQ(spaces_->Default()->counter().LogChanges(), 0);
+  spaces_.reset();
+}
+
+TEST_F(NamespacesTest, UsageThatCouldNotBeStoredIsStoredLater) {
+  Failures failures;
+  store_ = std::make_unique<FlakyStore>(failures);
+  Open();
+  spaces_->Default()->CountReads(3);
+  failures.next_write = true;
+  EXPECT_FALSE(spaces_->Maintain().ok());
+  EXPECT_TRUE(spaces_->Maintain().ok());
+  Open();
+  EXPECT_EQ(spaces_->Default()->Usage().reads, 3);
+  spaces_.reset();
+}
+
 TEST_F(NamespacesTest, CountsHalveWithTheClockAlsoWhileTheServerIsOff) {
   Open();
   NamespaceSettings settings;

@@ -168,7 +168,7 @@ class RocksStore : public Store {
     rocksdb::WriteOptions options;
     options.sync = reach == Reach::kDisk;
     const rocksdb::Status written = db_->Write(options, &changes);
-    failing_.store(!written.ok(), std::memory_order_relaxed);
+    if (!written.ok()) has_failed_ = true;
     return StatusOf(written);
   }
 
@@ -220,8 +220,8 @@ class RocksStore : public Store {
   absl::Status Sync() override {
     // Debian's RocksDB has its assertions on, and ends the process if a log is synced whose last
     // write failed.
-    if (failing_.load(std::memory_order_relaxed)) {
-      return absl::UnavailableError("store: the last write failed; there is nothing to sync");
+    if (has_failed_) {
+      return absl::UnavailableError("store: a write failed; there is nothing to sync");
     }
     return StatusOf(db_->SyncWAL());
   }
@@ -243,7 +243,8 @@ class RocksStore : public Store {
  private:
   Opened opened_;
   rocksdb::DB* const db_;
-  std::atomic<bool> failing_ = false;  // the last write failed
+  // A write, and so all later ones; one that succeeded before may return after it.
+  std::atomic<bool> has_failed_ = false;
 };
 
 rocksdb::Options RocksDbOptions(const RocksOptions& options, const Opened& opened) {

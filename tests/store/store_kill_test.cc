@@ -1,8 +1,9 @@
 // Processes that are killed while they flush and compact: their store is never taken for a damaged
-// one, and has all that was written.
+// one, and has all that was written. A disk that is full kills none.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include <new>
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "store/store.h"
 
@@ -85,6 +88,42 @@ TEST(StoreKillTest, WhatAKilledProcessLeavesIsOpenedAndWhole) {
   }
   EXPECT_GT(progress.written, 1000u);
   munmap(shared, sizeof(Progress));
+  std::filesystem::remove_all(path);
+}
+
+// Many write until one of them fails, then one syncs.
+int WriteUntilFull(const std::string& path) {
+  auto store = OpenRocksStore(path);
+  if (!store.ok()) return kOpen;
+  signal(SIGXFSZ, SIG_IGN);
+  const rlimit full = {100'000, 100'000};  // of each file
+  setrlimit(RLIMIT_FSIZE, &full);
+  std::atomic<bool> failed = false;
+  std::vector<std::thread> writers;
+  for (uint64_t i = 0; i < 16; ++i) {
+    writers.emplace_back([&store, &failed, i] {
+      Batch batch;
+      batch.Put(KeyOf(i), std::string(200, 'x'));
+      while (!failed) {
+        if (!(*store)->Write(batch, Reach::kOs).ok()) failed = true;
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  _exit((*store)->Sync().ok() ? kLost : 0);
+}
+
+// One that succeeded just before the others failed may be the last to return.
+TEST(StoreKillTest, ASyncAfterAFailedWriteIsRefused) {
+  std::string path = (std::filesystem::temp_directory_path() / "escalona-XXXXXX").string();
+  ASSERT_NE(mkdtemp(path.data()), nullptr);
+  for (int turn = 0; turn < 20; ++turn) {
+    const pid_t child = fork();
+    if (child == 0) _exit(WriteUntilFull(path + "/" + std::to_string(turn)));
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "turn " << turn;
+  }
   std::filesystem::remove_all(path);
 }
 

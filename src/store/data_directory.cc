@@ -131,7 +131,10 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) try {
         "cannot make the folder " + path + ": " +
         (error ? error.message() : "there is a file of that name"));
   }
-  if (!fs::exists(path + "/FORMAT") && !IsNew(path)) return CheckFormat(path);
+  if (!fs::exists(path + "/FORMAT") && !IsNew(path)) {
+    // It has one now if another process is just making the folder.
+    if (absl::Status status = CheckFormat(path); !status.ok()) return status;
+  }
   const auto lock = Lock(path);
   if (!lock.ok()) return lock.status();
   DataDirectory directory(path, *lock);

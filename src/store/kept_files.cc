@@ -248,6 +248,21 @@ rocksdb::IOStatus KeptFiles::DeleteFile(const std::string& name, const rocksdb::
   return FileSystemWrapper::DeleteFile(name, options, context);
 }
 
+rocksdb::IOStatus KeptFiles::LockFile(const std::string& /*name*/,
+                                      const rocksdb::IOOptions& /*options*/,
+                                      rocksdb::FileLock** lock,
+                                      rocksdb::IODebugContext* /*context*/) {
+  *lock = new rocksdb::FileLock;
+  return rocksdb::IOStatus::OK();
+}
+
+rocksdb::IOStatus KeptFiles::UnlockFile(rocksdb::FileLock* lock,
+                                        const rocksdb::IOOptions& /*options*/,
+                                        rocksdb::IODebugContext* /*context*/) {
+  delete lock;
+  return rocksdb::IOStatus::OK();
+}
+
 void KeptFiles::Synced(const std::string& name, const KnownPart& part) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (name == next_manifest_) next_list_ = part;

@@ -75,6 +75,12 @@ class KeptFiles : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus DeleteFile(const std::string& name, const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* context) override;
 
+  // The folder is locked for as long as this is used, not by the database.
+  rocksdb::IOStatus LockFile(const std::string& name, const rocksdb::IOOptions& options,
+                             rocksdb::FileLock** lock, rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus UnlockFile(rocksdb::FileLock* lock, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* context) override;
+
   // Of a file that NewWritableFile made: this much of it has reached the disk.
   void Synced(const std::string& name, const KnownPart& part);
 

@@ -113,12 +113,20 @@ constexpr int kBuffersPerFile = 4;
 // them is written to a table.
 constexpr int kManyLogs = 16;
 
+struct Unlock {
+  void operator()(rocksdb::FileLock* lock) const {
+    rocksdb::Env::Default()->UnlockFile(lock).PermitUncheckedError();
+  }
+};
+
 // A database and what it needs, in the order in which they are made.
 struct Opened {
+  // Held before anything is read, since what another process is writing would look like damage,
+  // and until the note is written.
+  std::unique_ptr<rocksdb::FileLock, Unlock> lock;
   std::shared_ptr<LogReplay> replay;
   std::shared_ptr<KeptFiles> files;
   std::unique_ptr<rocksdb::Env> env;
-  std::unique_ptr<rocksdb::FileLock, std::function<void(rocksdb::FileLock*)>> lock;
   std::unique_ptr<rocksdb::DB> db;
   bool read_only = false;
 };
@@ -292,20 +300,20 @@ absl::Status CheckBefore(const std::string& path, const Contents& contents,
 rocksdb::Status OpenDatabase(const std::string& path, const rocksdb::Options& rocks,
                              Opened& opened) {
   rocksdb::DB* db = nullptr;
-  rocksdb::Status status;
-  if (opened.read_only) {
-    // RocksDB takes no lock to read, and what is written meanwhile would look like damage.
-    rocksdb::FileLock* lock = nullptr;
-    status = rocks.env->LockFile(path + "/LOCK", &lock);
-    if (!status.ok()) return status;
-    opened.lock = {lock, [env = rocks.env](rocksdb::FileLock* held) {
-                     env->UnlockFile(held).PermitUncheckedError();
-                   }};
-    status = rocksdb::DB::OpenForReadOnly(rocks, path, &db);
-  } else {
-    status = rocksdb::DB::Open(rocks, path, &db);
-  }
+  rocksdb::Status status = opened.read_only ? rocksdb::DB::OpenForReadOnly(rocks, path, &db)
+                                            : rocksdb::DB::Open(rocks, path, &db);
   opened.db.reset(db);
+  return status;
+}
+
+rocksdb::Status Lock(const std::string& path, bool create, Opened& opened) {
+  rocksdb::Env* const env = rocksdb::Env::Default();
+  if (create) {
+    if (rocksdb::Status made = env->CreateDirIfMissing(path); !made.ok()) return made;
+  }
+  rocksdb::FileLock* lock = nullptr;
+  rocksdb::Status status = env->LockFile(path + "/LOCK", &lock);
+  opened.lock.reset(lock);
   return status;
 }
 
@@ -343,12 +351,16 @@ bool HoldsRocksStore(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
                                                       const RocksOptions& options) {
+  Opened opened;
+  const bool create = options.create && !options.read_only;
+  if (const rocksdb::Status locked = Lock(path, create, opened); !locked.ok()) {
+    return OpeningFailed(path, locked);
+  }
   const Contents contents(path);
   const std::optional<FileNote> note = FileNote::Read(path);
   if (absl::Status status = CheckBefore(path, contents, note); !status.ok()) return status;
   // What was written since the system was started is there, as long as nobody damages it.
   const bool all_is_there = note && !note->boot.empty() && note->boot == CurrentBoot();
-  Opened opened;
   opened.read_only = options.read_only;
   opened.replay = std::make_shared<LogReplay>(path);
   opened.files = std::make_shared<KeptFiles>(path, [replay = opened.replay, all_is_there] {

@@ -229,6 +229,19 @@ TEST_F(StoreDamageTest, ReadingChangesNothingAndKeepsOthersOut) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(StoreDamageTest, OneThatIsInUseIsNotCalledDamaged) {
+  WriteTables();
+  const auto store = Open();
+  // As it looks to who reads the note just before a log is deleted.
+  FileNote note = *FileNote::Read(path_);
+  note.logs["000001.log"] = 1;
+  ASSERT_TRUE(WriteWholeFile(path_, FileNote::kName, note.Text()).ok());
+  for (const bool read_only : {false, true}) {
+    const absl::Status status = OpenRocksStore(path_, Options(read_only)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  }
+}
+
 TEST_F(StoreDamageTest, LogsDoNotPileUp) {
   for (int i = 0; i < 30; ++i) Write(*Open(), i, i + 1);
   const auto logs = [this] {

@@ -163,6 +163,9 @@ class Core final : public Frontier {
   absl::Status Tell(std::string_view crawl, std::string_view key, bool must_be_known,
                     absl::FunctionRef<void(QueueRecord&)> change,
                     std::optional<std::string_view> address = std::nullopt);
+  absl::Status ChangeTold(std::string_view crawl, std::string_view key, bool must_be_known,
+                          absl::FunctionRef<void(QueueRecord&)> change,
+                          std::optional<std::string_view> address);
   // Of one queue, a part at a time; `done` tells whether there is more.
   absl::StatusOr<uint64_t> PurgeSome(const QueueName& name, int64_t before, std::string& from,
                                      bool& done);

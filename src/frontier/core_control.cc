@@ -30,6 +30,14 @@ absl::Status Core::SetDefaultDelay(absl::Duration delay) {
 absl::Status Core::Tell(std::string_view crawl, std::string_view key, bool must_be_known,
                         absl::FunctionRef<void(QueueRecord&)> change,
                         std::optional<std::string_view> address) {
+  absl::Status told = ChangeTold(crawl, key, must_be_known, change, address);
+  Fold();
+  return told;
+}
+
+absl::Status Core::ChangeTold(std::string_view crawl, std::string_view key, bool must_be_known,
+                              absl::FunctionRef<void(QueueRecord&)> change,
+                              std::optional<std::string_view> address) {
   const QueueName name = {CrawlName(crawl), key};
   const StripeLock stripe_lock(*this, name);
   Queue* queue = Find(name);
@@ -253,6 +261,7 @@ absl::StatusOr<uint64_t> Core::Purge(std::string_view crawl, const std::optional
     std::string from;
     for (bool done = false; !done;) {
       const absl::StatusOr<uint64_t> some = PurgeSome({name, queue}, date, from, done);
+      Fold();
       if (!some.ok()) return some.status();
       purged += *some;
     }

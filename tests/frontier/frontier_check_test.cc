@@ -208,6 +208,30 @@ TEST_F(FrontierCheckTest, TheJournalIsFoldedWhileItGrows) {
   EXPECT_THAT(Findings(), IsEmpty());
 }
 
+TEST_F(FrontierCheckTest, TheJournalIsFoldedIfNothingIsPutOrServed) {
+  const auto records = [this] {
+    int count = 0;
+    EXPECT_TRUE(Store()
+                    ->ScanPrefix(std::string(1, static_cast<char>(frontier::Kind::kJournal)),
+                                 [&](std::string_view, std::string_view) { return ++count > 0; })
+                    .ok());
+    return count;
+  };
+  {
+    auto frontier = *Frontier::Open(folder_.path(), {.journal_changes = 8}, clock_);
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(frontier->SetDelay("", "h0", absl::Seconds(i)).ok());
+    }
+  }
+  EXPECT_LE(records(), 8);
+  {
+    auto frontier = *Frontier::Open(folder_.path(), {.journal_changes = 1}, clock_);
+    ASSERT_GT(*frontier->Purge("", std::nullopt, absl::InfiniteFuture()), 0);
+  }
+  EXPECT_EQ(records(), 0);
+  EXPECT_THAT(Findings(), IsEmpty());
+}
+
 TEST_F(FrontierCheckTest, TheFormatWithoutAJournalIsTakenOver) {
   ASSERT_TRUE(Open().ok());
   frontier::MetaRecord meta;

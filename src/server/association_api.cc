@@ -274,24 +274,26 @@ void Export(Call& call) {
   call.response.source = std::move(*source);
 }
 
-std::unique_ptr<BodySink> Import(Call& call, size_t max_array_bytes) {
+std::unique_ptr<BodySink> Import(Call& call, const AssociationApiOptions& options) {
   StreamFormat format;
   if (!ChooseFormat(call.request, call.request.ContentType(), format, call.response)) {
     return nullptr;
   }
   const std::string mode = call.request.Query("mode").value_or("add");
-  if (mode == "add") return NewBatchSink(call.space, call.clock, format, max_array_bytes);
-  if (mode == "replace") return NewReplaceSink(call.space, call.clock, format);
+  if (mode == "add") return NewBatchSink(call.space, call.clock, format, options.max_array_bytes);
+  if (mode == "replace") {
+    return NewReplaceSink(call.space, call.clock, format, options.max_list_bytes);
+  }
   SetInvalid("mode", "must be add or replace", call.response);
   return nullptr;
 }
 
-std::unique_ptr<BodySink> Batch(Call& call, size_t max_array_bytes) {
+std::unique_ptr<BodySink> Batch(Call& call, const AssociationApiOptions& options) {
   StreamFormat format;
   if (!ChooseFormat(call.request, call.request.ContentType(), format, call.response)) {
     return nullptr;
   }
-  return NewBatchSink(call.space, call.clock, format, max_array_bytes);
+  return NewBatchSink(call.space, call.clock, format, options.max_array_bytes);
 }
 
 // --- the namespaces ------------------------------------------------------------------------------
@@ -418,7 +420,7 @@ class Api {
         [api = *this, handle](const Request& request, Response& response) {
           Call call{api.namespaces_->Default(), request, request.params.data(), response,
                     api.clock_};
-          return handle(call, api.options_.max_array_bytes);
+          return handle(call, api.options_);
         },
         options);
     router.AddUpload(
@@ -428,7 +430,7 @@ class Api {
           const auto space = api.Find(request, response);
           Call call{space, request, request.params.data() + 1, response, api.clock_};
           if (space == nullptr) return nullptr;
-          return handle(call, api.options_.max_array_bytes);
+          return handle(call, api.options_);
         },
         options);
   }

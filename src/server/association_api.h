@@ -15,6 +15,7 @@ namespace escalona::server {
 struct AssociationApiOptions {
   bool writes_wait = false;  // for the disk: durability sync
   size_t max_array_bytes = 64 << 20;
+  size_t max_list_bytes = 256 << 20;  // of one that replaces another
 };
 
 // Adds, for the default namespace and, behind /ns/{namespace}, for every other:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -325,40 +326,74 @@ class BatchSink : public LineSink {
 
 class ReplaceSink : public LineSink {
  public:
-  ReplaceSink(assoc::Namespace& space, const Clock& clock, StreamFormat format)
-      : LineSink(space, clock, format) {}
+  ReplaceSink(assoc::Namespace& space, const Clock& clock, StreamFormat format,
+              size_t max_list_bytes)
+      : LineSink(space, clock, format), max_list_bytes_(max_list_bytes) {}
 
   bool Take(std::string_view piece, Response& response) override {
-    if (!IsArray(piece)) return LineSink::Take(piece, response);
+    if (!IsArray(piece)) return LineSink::Take(piece, response) && !TellTooLong(response);
     SetError(400, "invalid_argument",
              "the body is an array, and mode=replace takes one object per line, or CSV", "body",
              response);
     return false;
   }
 
+  void Finish(Response& response) override {
+    LineSink::Finish(response);
+    TellTooLong(response);
+  }
+
  protected:
   void OnItem(const AssociationItem& item, uint64_t index) override {
+    if (too_long_.has_value()) return;
     if (item.key != key_ || list_.empty()) {
       Flush();
       key_ = item.key;
     }
-    list_.push_back({std::string(item.associated_key), item.count});
     indices_.push_back(index);
+    list_bytes_ += item.associated_key.size() + kListItemBytes;
+    if (list_bytes_ > max_list_bytes_) {
+      too_long_ = index;
+      return;
+    }
+    list_.push_back({std::string(item.associated_key), item.count});
   }
   void EndPiece() override {}
-  void End() override { Flush(); }
+  void End() override {
+    if (!too_long_.has_value()) Flush();
+  }
 
  private:
+  // Besides the bytes of its key, about.
+  static constexpr size_t kListItemBytes = 64;
+
+  bool TellTooLong(Response& response) const {
+    if (!too_long_.has_value() || !writer_.failed().ok()) return false;
+    const std::string first = std::to_string(indices_.front());
+    SetError(413, "too_large",
+             "the list that begins with item " + first + " is too long at item " +
+                 std::to_string(*too_long_) + ": it may have " + std::to_string(max_list_bytes_) +
+                 " bytes, those of its keys and " + std::to_string(kListItemBytes) +
+                 " for each; the items before " + first + " were taken, and mode=add takes any " +
+                 "number",
+             "body", response);
+    return true;
+  }
+
   void Flush() {
+    list_bytes_ = 0;
     if (list_.empty()) return;
     if (MayWrite(list_.size(), indices_.front())) writer_.Replace(key_, list_, indices_);
     list_.clear();
     indices_.clear();
   }
 
+  const size_t max_list_bytes_;
   std::string key_;
   std::vector<CountedKey> list_;
   std::vector<uint64_t> indices_;
+  size_t list_bytes_ = 0;
+  std::optional<uint64_t> too_long_;  // the item
 };
 
 class ExportSource : public BodySource {
@@ -442,8 +477,10 @@ std::unique_ptr<BodySink> NewBatchSink(const std::shared_ptr<assoc::Namespace>& 
 }
 
 std::unique_ptr<BodySink> NewReplaceSink(const std::shared_ptr<assoc::Namespace>& space,
-                                         const Clock& clock, StreamFormat format) {
-  return std::make_unique<HoldingSink>(space, std::make_unique<ReplaceSink>(*space, clock, format));
+                                         const Clock& clock, StreamFormat format,
+                                         size_t max_list_bytes) {
+  auto sink = std::make_unique<ReplaceSink>(*space, clock, format, max_list_bytes);
+  return std::make_unique<HoldingSink>(space, std::move(sink));
 }
 
 absl::StatusOr<std::unique_ptr<BodySource>> NewExport(

@@ -23,9 +23,11 @@ std::unique_ptr<BodySink> NewBatchSink(const std::shared_ptr<assoc::Namespace>& 
                                        const Clock& clock, StreamFormat format,
                                        size_t max_array_bytes);
 
-// Takes what NewExport gives: neighbouring items of one key, in list order, become its list.
+// Takes what NewExport gives: neighbouring items of one key, in list order, become its list. A list
+// is gathered in memory; one of more than max_list_bytes ends the request.
 std::unique_ptr<BodySink> NewReplaceSink(const std::shared_ptr<assoc::Namespace>& space,
-                                         const Clock& clock, StreamFormat format);
+                                         const Clock& clock, StreamFormat format,
+                                         size_t max_list_bytes);
 
 // Everything in the namespace: associators in the order of their bytes, each list in its order. A
 // list is given as it is when it is reached. Both may wait for the store.

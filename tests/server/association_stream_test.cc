@@ -45,6 +45,9 @@ class AssociationStreamTest : public ::testing::Test {
   std::unique_ptr<BodySink> Batch() {
     return NewBatchSink(space_, clock_, StreamFormat::kCsv, 1 << 20);
   }
+  std::unique_ptr<BodySink> Replace(size_t max_list_bytes = 1 << 20) {
+    return NewReplaceSink(space_, clock_, StreamFormat::kCsv, max_list_bytes);
+  }
   void WaitAsTold() {
     ASSERT_EQ(response_.headers.at(0).first, "Retry-After");
     clock_.Advance(absl::Seconds(std::stoi(response_.headers.at(0).second)));
@@ -103,15 +106,32 @@ TEST_F(AssociationStreamTest, AListIsReplacedAsAWholeOrLater) {
   for (int key = 0; key < 5; ++key) {
     for (int i = 0; i < 3000; ++i) text += absl::StrCat("k", key, ",", i, "\n");
   }
-  const json::object answer =
-      Send(*NewReplaceSink(space_, clock_, StreamFormat::kCsv), text, 0, text.size());
+  const json::object answer = Send(*Replace(), text, 0, text.size());
   EXPECT_EQ(response_.status, 429);
   EXPECT_EQ(answer.at("next").to_number<int>(), 6000);
   EXPECT_EQ(answer.at("accepted").to_number<int>(), 6000);
   EXPECT_EQ(space_->counter().Totals().pairs, 6000);
   WaitAsTold();
-  Send(*NewReplaceSink(space_, clock_, StreamFormat::kCsv), text, 6000, text.size());
+  Send(*Replace(), text, 6000, text.size());
   EXPECT_EQ(space_->counter().Totals().pairs, 12000);
+}
+
+TEST_F(AssociationStreamTest, AListThatIsTooLongEndsTheRequestAndIsNamed) {
+  std::string text = "short,x\nshort,y\nwrong\n";
+  for (int i = 0; i < 100; ++i) text += absl::StrCat("long,", 100 + i, "\n");
+  text += "last,x";
+  for (const size_t cut : {size_t{7}, text.size()}) {
+    const json::object answer = Send(*Replace(670), text, 0, cut);  // 10 items of 67 bytes
+    EXPECT_EQ(response_.status, 413);
+    const std::string message(answer.at("message").as_string());
+    EXPECT_NE(message.find("begins with item 3 is too long at item 13: it may have 670 bytes"),
+              std::string::npos)
+        << message;
+    EXPECT_EQ(space_->counter().Totals().pairs, 2);
+    EXPECT_TRUE((*space_->counter().CountAndRank("short", "y")).has_value());
+  }
+  Send(*Replace(670), "k,100\nk,101\n", 0, 99);
+  EXPECT_EQ(response_.status, 200);
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ struct FrontierOptions {
   // Changes of queues that are gathered before they are written to the records of the queues: each
   // record once for many changes. Opening after a crash has up to some more than these to read.
   uint64_t journal_changes = uint64_t{1} << 20;
-  // Is told, by Open, if the end of the store's log could not be read and was left out.
+  // Is told, by Open, if the end of the store's log could not be read and was left out; by Get, if
+  // a queue cannot be read and is put aside. Calls at the same time may call it at the same time.
   std::function<void(const std::string&)> warn = {};
 };
 
@@ -136,6 +137,7 @@ struct FrontierStats {
   uint64_t completed = 0;
   uint64_t queues = 0;
   uint64_t active_queues = 0;  // with a scheduled URL
+  uint64_t damaged_queues = 0;
 };
 
 struct UrlFilter {
@@ -158,6 +160,7 @@ struct Explanation {
     kLeased,
     kDelay,      // its queue, or its group, was served lately
     kInProcess,  // the queue has as many leases as it may
+    kDamaged,    // the queue could not be read, and is put aside
   };
   std::vector<Reason> reasons;  // all that hold; kServable stands alone
   absl::Time when;              // InfiniteFuture: not without a change
@@ -178,6 +181,9 @@ struct Explanation {
 // wait for ever; depth-first by the order they became known; best-first by the number of scheduled
 // URLs, then as depth-first. A group stands where its first queue stands. Without a crawl in the
 // request, crawls that have such queues are asked in turn. A Get serves a queue once.
+//
+// A queue that cannot be read, because the store is damaged, is put aside when a Get finds that
+// out: it is not served until it is deleted, or the frontier is opened again and reads it.
 //
 // Cost: put and get are O(log queues) plus the store's; a get looks at no queue that cannot be
 // served. Memory: per queue about 200 bytes, per lease about 100, per known URL nothing

@@ -32,6 +32,8 @@ const char* Words(int reason) {
       return "its queue, or its politeness group, was served less than its delay ago";
     case ExplainReply::IN_PROCESS:
       return "its queue has as many leased URLs as it may";
+    case ExplainReply::DAMAGED:
+      return "its queue cannot be read and is put aside; the log of the server says why";
     default:
       return "a reason this program does not know";
   }

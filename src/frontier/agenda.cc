@@ -27,7 +27,7 @@ int64_t Agenda::SlotOf(const Queue& queue) const {
 
 int64_t Agenda::WakeOf(const Queue& queue) const {
   const QueueRecord& record = queue.record;
-  if (record.scheduled <= queue.live_leases) return kNever;
+  if (queue.damaged || record.scheduled <= queue.live_leases) return kNever;
   if (record.limit > 0 && record.completed >= record.limit) return kNever;
   if (queue.live_leases >= options_.max_in_process) return kNever;
   const int64_t due = std::min(record.next_due, queue.freed_due());
@@ -177,6 +177,7 @@ void Agenda::Remove(Queue& queue, int64_t now) {
     crawl.completed -= queue.record.completed;
     crawl.leased -= queue.live_leases;
     crawl.active_queues -= IsActive(queue.record) ? 1 : 0;
+    crawl.damaged_queues -= queue.damaged ? 1 : 0;
     queue.known = false;
   }
   live_leases_ -= queue.live_leases;
@@ -369,6 +370,11 @@ void Agenda::Settle(Queue& queue, int64_t now) {
   group.holder = nullptr;
   group.open_at = std::max(group.open_at, queue.record.group_until);
   RefreshAll(group, now);
+}
+
+void Agenda::SetDamaged(Queue& queue) {
+  queue.damaged = true;
+  ++queue.crawl->damaged_queues;
 }
 
 void Agenda::Release(Queue& queue, int64_t now) {

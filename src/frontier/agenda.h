@@ -81,6 +81,8 @@ class Agenda {
   // A queue that was taken may still be served: nothing came in between.
   bool Confirm(const Queue& queue, uint32_t gate, int64_t now) const;
   void Release(Queue& queue, int64_t now);
+  // One that was taken cannot be read: it can never be served.
+  static void SetDamaged(Queue& queue);
 
   // Frees the queue, and its crawl, if it is dead and nothing refers to it.
   static void FreeIfUnused(Queue* queue);

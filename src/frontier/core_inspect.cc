@@ -84,8 +84,12 @@ FrontierStats Core::Stats(const std::optional<std::string>& crawl,
   const std::lock_guard<std::mutex> lock(agenda_mutex_);
   agenda_.Advance(NowMillis());
   if (queue != nullptr) {
-    return {queue->record.scheduled, queue->live_leases, queue->record.completed, 1,
-            queue->record.scheduled > 0 ? 1U : 0U};
+    return {.scheduled = queue->record.scheduled,
+            .leased = queue->live_leases,
+            .completed = queue->record.completed,
+            .queues = 1,
+            .active_queues = queue->record.scheduled > 0 ? 1U : 0U,
+            .damaged_queues = queue->damaged ? 1U : 0U};
   }
   const auto add = [&](const Crawl& one) {
     stats.scheduled += one.scheduled;
@@ -93,6 +97,7 @@ FrontierStats Core::Stats(const std::optional<std::string>& crawl,
     stats.completed += one.completed;
     stats.queues += one.queues.size();
     stats.active_queues += one.active_queues;
+    stats.damaged_queues += one.damaged_queues;
   };
   if (!crawl.has_value()) {
     for (const auto& [each_name, one] : crawls_) add(*one);
@@ -232,6 +237,7 @@ absl::StatusOr<Explanation> Core::Explain(std::string_view crawl, std::string_vi
     const QueueRecord& record = queue->record;
     if (queue->leases != nullptr) leases = *queue->leases;
     because(Reason::kInactive, active() ? now : kNever);
+    because(Reason::kDamaged, queue->damaged ? kNever : now);
     because(Reason::kBlocked, record.blocked_until == kUnset ? now : record.blocked_until + 1);
     because(Reason::kLimitReached,
             record.limit > 0 && record.completed >= record.limit ? kNever : now);

@@ -41,6 +41,7 @@ absl::StatusOr<uint64_t> GetCall::Run(absl::FunctionRef<void(const LeasedUrl&)> 
     Take(std::min(queues_left, kQueuesPerRound));
     if (servings_.empty()) break;
     const absl::Status served = Serve();
+    TellDamage();
     if (!served.ok()) return served;
     for (const Serving& serving : servings_) queues_left -= serving.found.empty() ? 0 : 1;
     urls += HandOut(visit);
@@ -232,14 +233,21 @@ absl::Status GetCall::Serve() {
   for (Serving& serving : servings_) {
     if (!serving.confirmed || !status.ok()) continue;
     status = Read(serving);
+    if (absl::IsDataLoss(status)) {
+      serving.damage = std::exchange(status, absl::OkStatus());
+      serving.found.clear();
+    }
     if (status.ok() && !serving.found.empty()) AppendTo(batch, changes, serving);
   }
   if (status.ok() && !batch.empty()) status = core_.Write(batch, changes);
   const std::lock_guard<std::mutex> lock(core_.agenda_mutex_);
   for (Serving& serving : servings_) {
     Queue& queue = *serving.queue;
-    if (serving.confirmed && status.ok()) Commit(serving);
-    if (serving.confirmed && !status.ok() && queue.leases != nullptr) {
+    if (!serving.confirmed) continue;
+    if (!serving.damage.ok()) Agenda::SetDamaged(queue);
+    if (status.ok() && serving.damage.ok()) {
+      Commit(serving);
+    } else if (queue.leases != nullptr) {
       queue.leases->freed_due = std::min(queue.leases->freed_due, serving.freed_due);
     }
   }
@@ -275,6 +283,16 @@ uint64_t GetCall::HandOut(absl::FunctionRef<void(const LeasedUrl&)> visit) {
     }
   }
   return urls;
+}
+
+void GetCall::TellDamage() const {
+  if (!core_.options_.warn) return;
+  for (const Serving& serving : servings_) {
+    if (serving.damage.ok()) continue;
+    core_.options_.warn(
+        "queue " + std::string(serving.queue->key()) + " of crawl " + serving.queue->crawl->name +
+        " cannot be read and is put aside: " + std::string(serving.damage.message()));
+  }
 }
 
 absl::StatusOr<uint64_t> Core::Get(const GetRequest& request,

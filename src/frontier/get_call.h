@@ -13,7 +13,7 @@ namespace escalona::frontier {
 
 // In rounds: take some queues from the agenda, read their due URLs, write leases and slots of all
 // of them at once, hand the URLs out with nothing locked. A queue that was taken stays so until the
-// end, so that it is served once.
+// end, so that it is served once. One that cannot be read is put aside, and holds nobody up.
 class GetCall {
  public:
   GetCall(Core& core, const GetRequest& request);
@@ -40,6 +40,7 @@ class GetCall {
     uint32_t live_leases = 0;
     int64_t delay = 0;
     bool confirmed = false;
+    absl::Status damage;  // why it cannot be read
   };
 
   void Take(uint32_t most);
@@ -52,6 +53,7 @@ class GetCall {
   absl::Status Serve();
   void Commit(Serving& serving);
   uint64_t HandOut(absl::FunctionRef<void(const LeasedUrl&)> visit);
+  void TellDamage() const;
 
   Core& core_;
   const GetRequest& request_;

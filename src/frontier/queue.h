@@ -61,6 +61,7 @@ struct Crawl {
   uint64_t completed = 0;
   uint64_t leased = 0;
   uint64_t active_queues = 0;
+  uint64_t damaged_queues = 0;
   // URLs known and those about to be: what the budget is compared with.
   std::atomic<uint64_t> claimed = 0;
 };
@@ -103,8 +104,9 @@ struct Queue : ReadyNode, Waiter {
   uint32_t live_leases = 0;            // A
   uint32_t references = 0;             // A: who must find it, also when it is dead
   uint16_t key_size = 0;
-  bool taken = false;      // A: being served
-  bool journaled = false;  // A: its record in the store may be older than the journal
+  bool taken : 1 = false;      // A: being served
+  bool journaled : 1 = false;  // A: its record in the store may be older than the journal
+  bool damaged : 1 = false;    // A: it could not be read, and is not served any more
 
   QueueId Id() const { return {crawl->id, id}; }
   // Live or ended by time; null: none, as of a dead queue.

@@ -11,7 +11,7 @@ ExplainReply::Reason ReasonOf(Explanation::Reason reason) {
   return static_cast<ExplainReply::Reason>(reason);
 }
 static_assert(static_cast<int>(Explanation::Reason::kServable) == ExplainReply::SERVABLE);
-static_assert(static_cast<int>(Explanation::Reason::kInProcess) == ExplainReply::IN_PROCESS);
+static_assert(static_cast<int>(Explanation::Reason::kDamaged) == ExplainReply::DAMAGED);
 
 double SecondsOf(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
 

@@ -49,6 +49,8 @@ Metrics::Metrics()
       crawls_(Gauge(registry_, "frontier_crawls", "Crawls that have a queue")),
       queues_(Gauge(registry_, "frontier_queues", "Queues")),
       active_queues_(Gauge(registry_, "frontier_active_queues", "Queues with a scheduled URL")),
+      damaged_queues_(Gauge(registry_, "frontier_damaged_queues",
+                            "Queues that could not be read and are put aside")),
       waiting_(urls_.Add({{"state", "waiting"}})),
       completed_(urls_.Add({{"state", "completed"}})),
       leased_(urls_.Add({{"state", "leased"}})),
@@ -60,6 +62,7 @@ std::string Metrics::Text(const Frontier& frontier) {
   crawls_.Set(static_cast<double>(frontier.ListCrawls().size()));
   queues_.Set(static_cast<double>(stats.queues));
   active_queues_.Set(static_cast<double>(stats.active_queues));
+  damaged_queues_.Set(static_cast<double>(stats.damaged_queues));
   waiting_.Set(static_cast<double>(stats.scheduled - stats.leased));
   completed_.Set(static_cast<double>(stats.completed));
   leased_.Set(static_cast<double>(stats.leased));

@@ -45,6 +45,7 @@ class Metrics {
   prometheus::Gauge& crawls_;
   prometheus::Gauge& queues_;
   prometheus::Gauge& active_queues_;
+  prometheus::Gauge& damaged_queues_;
   prometheus::Gauge& waiting_;
   prometheus::Gauge& completed_;
   prometheus::Gauge& leased_;

@@ -20,10 +20,12 @@
 namespace escalona {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 class FrontierCheckTest : public ::testing::Test {
  protected:
@@ -229,6 +231,41 @@ TEST_F(FrontierCheckTest, TheJournalIsFoldedIfNothingIsPutOrServed) {
     ASSERT_GT(*frontier->Purge("", std::nullopt, absl::InfiniteFuture()), 0);
   }
   EXPECT_EQ(records(), 0);
+  EXPECT_THAT(Findings(), IsEmpty());
+}
+
+TEST_F(FrontierCheckTest, AQueueThatCannotBeReadIsPutAsideAndOthersAreServed) {
+  store::Batch batch;
+  batch.Put(First(frontier::Kind::kPlace).first, "damaged");  // of queue h0
+  Write(batch);
+  clock_.Advance(absl::Hours(1));
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& what) { warnings.push_back(what); };
+  auto frontier = *Frontier::Open(folder_.path(), {.warn = warn}, clock_);
+  for (int i = 0; i < 3; ++i) {
+    std::vector<std::string> keys;
+    const auto served = frontier->Get({.max_urls_per_queue = 1},
+                                      [&](const LeasedUrl& url) { keys.emplace_back(url.key); });
+    EXPECT_TRUE(served.ok()) << served.status();
+    EXPECT_THAT(keys, UnorderedElementsAre("h1", "h2", "h3"));
+    clock_.Advance(absl::Hours(1));
+  }
+  EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("queue h0 of crawl DEFAULT"),
+                                          HasSubstr("put aside"), HasSubstr("damaged"))));
+  EXPECT_EQ(frontier->Stats("", std::nullopt).damaged_queues, 1);
+  EXPECT_EQ(frontier->Stats("", "h0").damaged_queues, 1);
+  EXPECT_EQ(frontier->Stats("c", std::nullopt).damaged_queues, 0);
+  const auto why = frontier->Explain("", "", "http://h0/4");
+  ASSERT_TRUE(why.ok()) << why.status();
+  EXPECT_THAT(why->reasons, ElementsAre(Explanation::Reason::kDamaged));
+  EXPECT_EQ(why->when, absl::InfiniteFuture());
+  EXPECT_EQ(*frontier->Get({.key = "h0", .crawl = ""}, [](const LeasedUrl&) {}), 0);
+  ASSERT_EQ(*frontier->DeleteQueue("", "h0"), 10);
+  EXPECT_EQ(frontier->Stats(std::nullopt, std::nullopt).damaged_queues, 0);
+  const FrontierPut put = {.url = "http://h0/again"};
+  frontier->Put({&put, 1});
+  EXPECT_EQ(*frontier->Get({.key = "h0", .crawl = ""}, [](const LeasedUrl&) {}), 1);
+  frontier.reset();
   EXPECT_THAT(Findings(), IsEmpty());
 }
 

@@ -255,6 +255,7 @@ absl::StatusOr<std::unique_ptr<Frontier>> Frontier::Open(const std::string& fold
   store::RocksOptions rocks;
   rocks.cache_bytes = options.memory_bytes / 4;
   rocks.compress = true;
+  rocks.go_on_after_full = true;  // memory changes when a write has succeeded
   rocks.warn = options.warn;
   absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenRocksStore(folder, rocks);
   if (!store.ok()) return store.status();

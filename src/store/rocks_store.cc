@@ -13,10 +13,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -57,7 +60,8 @@ class Background : public rocksdb::EventListener {
   }
 
   // A full disk that has room again: RocksDB would go on by itself, and end the process on the way,
-  // with an assertion about the log whose last write failed. It goes on when it is opened again.
+  // with an assertion about the log whose last write failed. It goes on when it is opened again
+  // (RocksStore::Reopen).
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
                             bool* auto_recovery) override {
     *auto_recovery = false;
@@ -131,25 +135,33 @@ struct Opened {
   bool read_only = false;
 };
 
+// Opens the database of a folder that is locked.
+absl::Status OpenLocked(const std::string& path, const RocksOptions& options, Opened& opened);
+
+// After a full disk RocksDB takes writes again when it is opened again; the store does that by
+// itself, if it is told to. Invariant: what readers see is then what it was.
 class RocksStore : public Store {
  public:
-  explicit RocksStore(Opened opened) : opened_(std::move(opened)), db_(opened_.db.get()) {}
-  ~RocksStore() override {
-    // Then the note says of all of the log that it must be there; without, less of it.
-    if (!opened_.read_only) RocksStore::Sync().IgnoreError();
-    opened_.db.reset();
-    if (!opened_.read_only) opened_.files->Close();
+  RocksStore(std::string path, RocksOptions options, Opened opened)
+      : path_(std::move(path)), options_(std::move(options)), opened_(std::move(opened)) {
+    options_.create = false;  // if it is gone when it is opened again, it stays so
   }
+  ~RocksStore() override { Close(); }
 
   absl::StatusOr<std::optional<std::string>> Get(std::string_view key) override {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    if (opened_.db == nullptr) return closed_;
     std::string value;
-    const rocksdb::Status status = db_->Get({}, SliceOf(key), &value);
+    const rocksdb::Status status = opened_.db->Get({}, SliceOf(key), &value);
     if (status.IsNotFound()) return std::optional<std::string>();
     if (!status.ok()) return StatusOf(status);
     return std::optional<std::string>(std::move(value));
   }
 
   absl::Status Write(const Batch& batch, Reach reach) override {
+    if (is_full_) Reopen();
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    if (opened_.db == nullptr) return closed_;
     rocksdb::WriteBatch changes(batch.bytes() + 64);
     rocksdb::Status status;
     for (const Batch::Change& change : InOrder(batch)) {
@@ -164,7 +176,7 @@ class RocksStore : public Store {
           // RocksDB takes it for an error that stops all later writes.
           if (IsEmptyRange(change.key, change.value)) break;
           status = changes.DeleteRange(
-              db_->DefaultColumnFamily(), SliceOf(change.key),
+              opened_.db->DefaultColumnFamily(), SliceOf(change.key),
               change.value.empty() ? rocksdb::Slice(LastKey()) : SliceOf(change.value));
           break;
       }
@@ -175,19 +187,25 @@ class RocksStore : public Store {
     rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     rocksdb::WriteOptions options;
     options.sync = reach == Reach::kDisk;
-    const rocksdb::Status written = db_->Write(options, &changes);
-    if (!written.ok()) has_failed_ = true;
-    return StatusOf(written);
+    const rocksdb::Status written = opened_.db->Write(options, &changes);
+    if (written.ok()) return absl::OkStatus();
+    has_failed_ = true;
+    if (!written.IsNoSpace() || !options_.go_on_after_full) return StatusOf(written);
+    is_full_ = true;
+    return absl::ResourceExhaustedError("store: " + written.ToString() +
+                                        "; make room, and it goes on");
   }
 
   absl::Status Scan(std::string_view begin, std::string_view end,
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    if (opened_.db == nullptr) return closed_;
     const rocksdb::Slice upper = SliceOf(end);
     rocksdb::ReadOptions options;
     options.fill_cache = false;
     options.readahead_size = 2 << 20;
     if (!end.empty()) options.iterate_upper_bound = &upper;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options));
+    const std::unique_ptr<rocksdb::Iterator> at(opened_.db->NewIterator(options));
     for (at->Seek(SliceOf(begin)); at->Valid(); at->Next()) {
       if (!visit(ViewOf(at->key()), ViewOf(at->value()))) break;
     }
@@ -197,10 +215,12 @@ class RocksStore : public Store {
   absl::Status ScanFirst(
       std::string_view begin, std::string_view end, uint64_t limit,
       absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    if (opened_.db == nullptr) return closed_;
     const rocksdb::Slice upper = SliceOf(end);
     rocksdb::ReadOptions options;
     if (!end.empty()) options.iterate_upper_bound = &upper;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options));
+    const std::unique_ptr<rocksdb::Iterator> at(opened_.db->NewIterator(options));
     for (at->Seek(SliceOf(begin)); limit > 0 && at->Valid(); at->Next(), --limit) {
       if (!visit(ViewOf(at->key()), ViewOf(at->value()))) break;
     }
@@ -210,13 +230,15 @@ class RocksStore : public Store {
   absl::Status MultiGet(
       std::span<const std::string_view> keys,
       absl::FunctionRef<void(size_t, std::optional<std::string_view>)> visit) override {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    if (opened_.db == nullptr) return closed_;
     const size_t count = keys.size();
     std::vector<rocksdb::Slice> slices(count);
     for (size_t i = 0; i < count; ++i) slices[i] = SliceOf(keys[i]);
     std::vector<rocksdb::PinnableSlice> values(count);
     std::vector<rocksdb::Status> statuses(count);
-    db_->MultiGet({}, db_->DefaultColumnFamily(), count, slices.data(), values.data(),
-                  statuses.data());
+    opened_.db->MultiGet({}, opened_.db->DefaultColumnFamily(), count, slices.data(), values.data(),
+                         statuses.data());
     for (size_t i = 0; i < count; ++i) {
       if (!statuses[i].ok() && !statuses[i].IsNotFound()) return StatusOf(statuses[i]);
       visit(i,
@@ -226,33 +248,85 @@ class RocksStore : public Store {
   }
 
   absl::Status Sync() override {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
     // Debian's RocksDB has its assertions on, and ends the process if a log is synced whose last
     // write failed.
     if (has_failed_) {
       return absl::UnavailableError("store: a write failed; there is nothing to sync");
     }
-    return StatusOf(db_->SyncWAL());
+    return StatusOf(opened_.db->SyncWAL());
   }
 
   uint64_t Bytes() override {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    if (opened_.db == nullptr) return 0;
     uint64_t tables = 0;
     uint64_t buffered = 0;
-    db_->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &tables);
-    db_->GetIntProperty(rocksdb::DB::Properties::kSizeAllMemTables, &buffered);
+    opened_.db->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &tables);
+    opened_.db->GetIntProperty(rocksdb::DB::Properties::kSizeAllMemTables, &buffered);
     return tables + buffered;
   }
 
   absl::Status Compact() override {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    if (opened_.db == nullptr) return closed_;
     rocksdb::CompactRangeOptions options;
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-    return StatusOf(db_->CompactRange(options, nullptr, nullptr));
+    return StatusOf(opened_.db->CompactRange(options, nullptr, nullptr));
   }
 
  private:
-  Opened opened_;
-  rocksdb::DB* const db_;
+  void Close() {
+    if (opened_.db == nullptr) return;
+    // Then the note says of all of the log that it must be there; without, less of it.
+    if (!opened_.read_only && !has_failed_) opened_.db->SyncWAL().PermitUncheckedError();
+    opened_.db.reset();
+    if (!opened_.read_only) opened_.files->Close();
+  }
+
+  // If there is room, and nobody reads: a reader may be one who waits for this write.
+  void Reopen() {
+    constexpr auto kPause = std::chrono::seconds(5);
+    std::error_code error;
+    const auto space = std::filesystem::space(path_, error);
+    if (error || space.available < options_.write_buffer_bytes) return;
+    const std::unique_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
+    const auto now = std::chrono::steady_clock::now();
+    if (!lock.owns_lock() || !is_full_ || now < next_try_) return;
+    next_try_ = now + kPause;
+    if (opened_.db != nullptr) last_number_ = opened_.db->GetLatestSequenceNumber();
+    Close();
+    Opened opened;
+    opened.lock = std::move(opened_.lock);
+    const absl::Status status = OpenLocked(path_, options_, opened);
+    const bool is_same = status.ok() && opened.db->GetLatestSequenceNumber() == last_number_;
+    if (!is_same) opened.db.reset();
+    opened_ = std::move(opened);
+    // Whatever it is, no key is to blame for it.
+    if (!status.ok()) closed_ = absl::UnavailableError(status.message());
+    if (!status.ok()) return;
+    is_full_ = false;
+    if (!is_same) {
+      // A write that was said to have failed is in the log: its caller does not know.
+      closed_ = absl::UnavailableError("store: " + path_ +
+                                       " is not as it was before the disk was full; start this "
+                                       "program again");
+      return;
+    }
+    has_failed_ = false;
+    if (options_.warn) options_.warn("store: there is room again, and " + path_ + " goes on");
+  }
+
+  const std::string path_;
+  RocksOptions options_;
+  std::shared_mutex mutex_;   // of opened_: exclusively while it is opened again
+  Opened opened_;             // without a database: see closed_
+  absl::Status closed_;       // guarded by mutex_
+  uint64_t last_number_ = 0;  // guarded by mutex_: of the last change
+  std::chrono::steady_clock::time_point next_try_ = {};  // guarded by mutex_
   // A write, and so all later ones; one that succeeded before may return after it.
   std::atomic<bool> has_failed_ = false;
+  std::atomic<bool> is_full_ = false;  // that is why, and it goes on by itself
 };
 
 rocksdb::Options RocksDbOptions(const RocksOptions& options, const Opened& opened) {
@@ -342,20 +416,7 @@ absl::Status EndOpening(const Contents& contents, Opened& opened) {
   return StatusOf(opened.db->Flush({}));
 }
 
-}  // namespace
-
-bool HoldsRocksStore(const std::string& path) {
-  const Contents contents(path);
-  return contents.has_current || contents.LacksCurrent();
-}
-
-absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
-                                                      const RocksOptions& options) {
-  Opened opened;
-  const bool create = options.create && !options.read_only;
-  if (const rocksdb::Status locked = Lock(path, create, opened); !locked.ok()) {
-    return OpeningFailed(path, locked);
-  }
+absl::Status OpenLocked(const std::string& path, const RocksOptions& options, Opened& opened) {
   const Contents contents(path);
   const std::optional<FileNote> note = FileNote::Read(path);
   if (absl::Status status = CheckBefore(path, contents, note); !status.ok()) return status;
@@ -388,8 +449,25 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
                  " cannot be read and is left out: what was being written when the process or the "
                  "machine failed, or damage");
   }
-  if (absl::Status ended = EndOpening(contents, opened); !ended.ok()) return ended;
-  return std::make_unique<RocksStore>(std::move(opened));
+  return EndOpening(contents, opened);
+}
+
+}  // namespace
+
+bool HoldsRocksStore(const std::string& path) {
+  const Contents contents(path);
+  return contents.has_current || contents.LacksCurrent();
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& path,
+                                                      const RocksOptions& options) {
+  Opened opened;
+  const bool create = options.create && !options.read_only;
+  if (const rocksdb::Status locked = Lock(path, create, opened); !locked.ok()) {
+    return OpeningFailed(path, locked);
+  }
+  if (absl::Status status = OpenLocked(path, options, opened); !status.ok()) return status;
+  return std::make_unique<RocksStore>(path, options, std::move(opened));
 }
 
 }  // namespace escalona::store

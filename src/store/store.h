@@ -106,6 +106,9 @@ struct RocksOptions {
   bool create = true;
   // Changes nothing in the folder; writing fails.
   bool read_only = false;
+  // After a full disk, writes succeed again once there is room for a write buffer; else once it is
+  // opened again. For callers that do not count on what failed.
+  bool go_on_after_full = false;
   // Is told if the end of a log could not be read, as after a crash, and was left out.
   std::function<void(const std::string&)> warn = {};
 };

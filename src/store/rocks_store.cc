@@ -187,8 +187,12 @@ class RocksStore : public Store {
     rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     rocksdb::WriteOptions options;
     options.sync = reach == Reach::kDisk;
+    const bool had_failed = has_failed_;
     const rocksdb::Status written = opened_.db->Write(options, &changes);
-    if (written.ok()) return absl::OkStatus();
+    if (written.ok()) {
+      if (had_failed) has_failed_ = false;  // one that stopped nothing
+      return absl::OkStatus();
+    }
     has_failed_ = true;
     if (!written.IsNoSpace() || !options_.go_on_after_full) return StatusOf(written);
     is_full_ = true;
@@ -324,7 +328,7 @@ class RocksStore : public Store {
   absl::Status closed_;       // guarded by mutex_
   uint64_t last_number_ = 0;  // guarded by mutex_: of the last change
   std::chrono::steady_clock::time_point next_try_ = {};  // guarded by mutex_
-  // A write, and so all later ones; one that succeeded before may return after it.
+  // A write, and so most often all later ones; one that succeeded before may return after it.
   std::atomic<bool> has_failed_ = false;
   std::atomic<bool> is_full_ = false;  // that is why, and it goes on by itself
 };

@@ -145,13 +145,14 @@ void PutStream<Unit>::OnReadDone(bool ok) {
     } else if (ok) {
       ++in_flight_;
       ++with_writer_;
+      // With the lock held: once it is released whoever writes may start the next read, and what
+      // that brings must not come before this.
+      writer_.Submit(unit.release());
     } else {
       reads_ended_ = true;
     }
     next = Decide();
   }
-  // The unit first: as long as the writer has it the stream stays, and reads keep their order.
-  if (unit) writer_.Submit(unit.release());
   Do(next);
 }
 

@@ -171,6 +171,11 @@ class NaiveFrontier final : public Frontier {
     absl::MutexLock lock(&mutex_);
     return writes_;
   }
+  // Puts that gave a URL an earlier date than it had.
+  uint64_t set_back() const {
+    absl::MutexLock lock(&mutex_);
+    return set_back_;
+  }
 
  private:
   using Name = std::pair<std::string, std::string>;
@@ -195,6 +200,7 @@ class NaiveFrontier final : public Frontier {
     Url& url = place->second;
     if (is_new) url.created = clock_.Now();
     if (!is_new && item.kind == PutKind::kDiscovered) return PutStatus::kSkipped;
+    if (!is_new && item.kind == PutKind::kScheduled && item.date < url.date) ++set_back_;
     url.metadata = item.kind == PutKind::kCompleted ? "" : std::string(item.metadata);
     url.completed = item.kind == PutKind::kCompleted;
     url.date = item.kind == PutKind::kScheduled ? item.date : clock_.Now();
@@ -247,6 +253,7 @@ class NaiveFrontier final : public Frontier {
   bool failing_ = false;
   uint64_t lease_ = 0;
   uint64_t writes_ = 0;
+  uint64_t set_back_ = 0;
 };
 
 }  // namespace escalona

@@ -226,6 +226,30 @@ TEST(WireThreads, AHundredThousandMessagesInFlight) {
   EXPECT_EQ(shared.acked[AckMessage::OK], kMessages);
 }
 
+TEST(WireThreads, UpdatesOfOneUrlOnOneStreamKeepTheirOrder) {
+  SystemClock clock;
+  NaiveFrontier frontier(clock);
+  Service service(frontier);
+  Sender::Shared shared;
+  Senders senders;
+  std::vector<std::unique_ptr<URLFrontier::Stub>> stubs;
+  constexpr int kUrls = 4;
+  for (int s = 0; s < kUrls; ++s) {
+    std::deque<URLItem> items;
+    for (int i = 1; i <= kMessages / 4; ++i) {
+      URLItem& item = items.emplace_back();
+      item.mutable_known()->mutable_info()->set_url("http://h" + std::to_string(s) + ".com/");
+      item.mutable_known()->set_refetchable_from_date(static_cast<uint64_t>(i));
+    }
+    stubs.push_back(service.Connect());
+    senders.push_back(std::make_unique<Sender>(*stubs.back(), shared, std::move(items), true));
+    senders.back()->Release();
+  }
+  ASSERT_TRUE(WaitUntil(shared, [&] { return shared.ended == kUrls; }));
+  EXPECT_EQ(shared.acked[AckMessage::OK], kUrls * (kMessages / 4));
+  EXPECT_EQ(frontier.set_back(), 0U);
+}
+
 // A store that fails: FAIL for each item, and the stream goes on.
 TEST(WireThreads, AFailingStoreEndsNoStream) {
   SystemClock clock;

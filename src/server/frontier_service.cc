@@ -56,12 +56,13 @@ void Fill(const FrontierStats& stats, urlfrontier::Stats* reply) {
 
 }  // namespace
 
-FrontierService::FrontierService(Frontier& frontier, const Clock& clock, Metrics& metrics)
+FrontierService::FrontierService(Frontier& frontier, const Clock& clock, Metrics& metrics,
+                                 absl::Duration list_patience)
     : frontier_(frontier),
       clock_(clock),
       metrics_(metrics),
       put_streams_(metrics),
-      list_streams_(frontier),
+      list_streams_(frontier, list_patience),
       writer_(frontier, metrics),
       get_streams_(
           frontier, metrics, writer_,
@@ -230,8 +231,8 @@ ServerUnaryReactor* FrontierService::PurgeURLs(CallbackServerContext* context,
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* FrontierService::ListURLs(
-    CallbackServerContext*, const grpc::ByteBuffer* request) {
-  return list_streams_.Start(request);
+    CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return list_streams_.Start(context, request);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FrontierService::PutURLs(

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/time/time.h"
 #include "escalona/clock.h"
 #include "escalona/frontier.h"
 #include "server/metrics.h"
@@ -34,7 +35,8 @@ using FrontierCalls = Api::WithRawMethod_GetURLs<Api::WithRawCallbackMethod_PutU
 // that it holds up nobody.
 class FrontierService final : public FrontierCalls {
  public:
-  FrontierService(Frontier& frontier, const Clock& clock, Metrics& metrics);
+  FrontierService(Frontier& frontier, const Clock& clock, Metrics& metrics,
+                  absl::Duration list_patience);
 
   // What ListNodes tells.
   void SetNode(std::string node) { node_ = std::move(node); }

@@ -101,8 +101,9 @@ class GrpcServer::Port {
   std::thread thread_;
 };
 
-GrpcServer::GrpcServer(Frontier& frontier, const Clock& clock, Metrics& metrics)
-    : service_(frontier, clock, metrics), admin_(frontier, clock) {}
+GrpcServer::GrpcServer(const GrpcOptions& options, Frontier& frontier, const Clock& clock,
+                       Metrics& metrics)
+    : service_(frontier, clock, metrics, options.list_patience), admin_(frontier, clock) {}
 
 GrpcServer::~GrpcServer() { Shutdown(absl::ZeroDuration()); }
 
@@ -121,7 +122,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcOptions&
     return true;
   }();
   (void)plugins;
-  std::unique_ptr<GrpcServer> made(new GrpcServer(frontier, clock, metrics));
+  std::unique_ptr<GrpcServer> made(new GrpcServer(options, frontier, clock, metrics));
   made->port_ = std::make_unique<Port>();
   if (absl::Status status = made->port_->Listen(options.address); !status.ok()) return status;
   grpc::ServerBuilder builder;

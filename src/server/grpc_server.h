@@ -19,6 +19,7 @@ struct GrpcOptions {
   std::string address = "127.0.0.1:7071";  // port 0: any that is free
   std::string node;                        // HOST:PORT that ListNodes tells; empty: the address
   int max_message_bytes = 64 << 20;
+  absl::Duration list_patience = absl::Minutes(5);  // with readers of ListURLs that take nothing
 };
 
 // Listens from Start() on; calls run in threads of gRPC. The others outlive it.
@@ -41,7 +42,7 @@ class GrpcServer {
  private:
   class Port;
 
-  GrpcServer(Frontier& frontier, const Clock& clock, Metrics& metrics);
+  GrpcServer(const GrpcOptions& options, Frontier& frontier, const Clock& clock, Metrics& metrics);
 
   FrontierService service_;
   AdminService admin_;

@@ -1,3 +1,5 @@
+#include <grpc/grpc.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -16,9 +18,6 @@ namespace {
 
 using Reactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;
 
-// A reader that takes nothing for so long is given up: what it reads is held for it.
-constexpr absl::Duration kListPatience = absl::Minutes(5);
-
 // Answers with an error.
 class Refusal final : public Reactor {
  public:
@@ -30,8 +29,12 @@ class Refusal final : public Reactor {
 
 class ListStream final : public Reactor {
  public:
-  ListStream(ListStreams& streams, const urlfrontier::ListUrlParams& params)
-      : streams_(streams), skip_(params.start()), left_(params.size() == 0 ? 100 : params.size()) {
+  ListStream(ListStreams& streams, grpc::CallbackServerContext& context,
+             const urlfrontier::ListUrlParams& params)
+      : streams_(streams),
+        context_(context),
+        skip_(params.start()),
+        left_(params.size() == 0 ? 100 : params.size()) {
     filter_ = FilterOf(params.key(), params.crawlid(), params.filter(), params.ignorecase());
   }
 
@@ -45,7 +48,7 @@ class ListStream final : public Reactor {
     unread_.pop_front();
     writing_ = false;
     gone_ = gone_ || !ok;
-    if (gone_ || bytes_ <= kBufferBytes / 2) room_.notify_one();
+    if (gone_ || bytes_ <= wake_at_) room_.notify_one();
     Proceed(lock);
   }
 
@@ -71,6 +74,7 @@ class ListStream final : public Reactor {
         streams_.frontier_.ListUrls(filter_, [this](const KnownUrl& url) { return Visit(url); });
     std::unique_lock lock(mutex_);
     if (status_.ok() && !walked.ok()) status_ = Report("ListURLs", walked);
+    if (status_.ok()) WaitForReader(lock, 0);
     walked_ = true;
     Proceed(lock);
   }
@@ -82,26 +86,40 @@ class ListStream final : public Reactor {
       return true;
     }
     std::unique_lock lock(mutex_);
-    if (!WaitForRoom(lock)) return false;
+    if (!WaitForReader(lock, kBufferBytes)) return false;
     unread_.push_back(EncodeUrlItem(url));
     bytes_ += unread_.back().Length();
     Proceed(lock);
     return --left_ > 0;
   }
 
-  bool WaitForRoom(std::unique_lock<std::mutex>& lock) {
-    const absl::Time deadline = absl::Now() + kListPatience;
-    while (bytes_ > kBufferBytes && !gone_ && !streams_.draining_ && absl::Now() < deadline) {
+  // Until no more than `most` bytes are unread. False if there is nobody to wait for.
+  bool WaitForReader(std::unique_lock<std::mutex>& lock, size_t most) {
+    const auto is_late = [this] { return absl::Now() >= write_began_ + streams_.patience_; };
+    wake_at_ = most / 2;
+    while (bytes_ > most && !gone_ && !streams_.draining_ && !is_late()) {
       room_.wait_for(lock, std::chrono::milliseconds(200),
-                     [this] { return bytes_ <= kBufferBytes / 2 || gone_; });
+                     [this] { return bytes_ <= wake_at_ || gone_; });
     }
-    if (gone_) status_ = grpc::Status::CANCELLED;
-    if (streams_.draining_) {
+    if (gone_) {
+      status_ = grpc::Status::CANCELLED;
+    } else if (streams_.draining_) {
       status_ = {grpc::StatusCode::UNAVAILABLE, "the server is shutting down"};
-    } else if (bytes_ > kBufferBytes) {
-      status_ = {grpc::StatusCode::DEADLINE_EXCEEDED, "the client has read nothing for 5 minutes"};
+    } else if (bytes_ > most) {
+      GiveUp(lock);
     }
     return status_.ok();
+  }
+
+  // The write that is under way would not end before the client reads, and without that the call
+  // cannot be finished.
+  void GiveUp(std::unique_lock<std::mutex>& lock) {
+    status_ = {grpc::StatusCode::DEADLINE_EXCEEDED,
+               "the client has read nothing for " + absl::FormatDuration(streams_.patience_)};
+    lock.unlock();
+    grpc_call_cancel_with_status(context_.c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
+                                 status_.error_message().c_str(), nullptr);
+    lock.lock();
   }
 
   // Starts what comes next and releases the lock; after that the stream may be gone.
@@ -109,6 +127,7 @@ class ListStream final : public Reactor {
     if (writing_) return;
     if (!gone_ && status_.ok() && !unread_.empty()) {
       writing_ = true;
+      write_began_ = absl::Now();
       const grpc::ByteBuffer& item = unread_.front();
       grpc::WriteOptions options;
       // The first write carries the headers, and is not done before those have left.
@@ -123,6 +142,7 @@ class ListStream final : public Reactor {
   }
 
   ListStreams& streams_;
+  grpc::CallbackServerContext& context_;
   UrlFilter filter_;
   uint64_t skip_;
   uint64_t left_;
@@ -131,7 +151,9 @@ class ListStream final : public Reactor {
   std::condition_variable room_;
   std::deque<grpc::ByteBuffer> unread_;
   size_t bytes_ = 0;
+  size_t wake_at_ = 0;  // bytes, whoever waits
   bool writing_ = false;
+  absl::Time write_began_;
   bool headers_sent_ = false;
   bool walked_ = false;
   bool gone_ = false;
@@ -143,7 +165,7 @@ ListStreams::~ListStreams() {
   ended_.wait(lock, [this] { return open_ == 0; });
 }
 
-Reactor* ListStreams::Start(const grpc::ByteBuffer* request) {
+Reactor* ListStreams::Start(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   urlfrontier::ListUrlParams params;
   if (!ParseMessage(*request, params)) return new Refusal(Malformed());
   {
@@ -154,7 +176,7 @@ Reactor* ListStreams::Start(const grpc::ByteBuffer* request) {
     }
     ++open_;
   }
-  auto* stream = new ListStream(*this, params);
+  auto* stream = new ListStream(*this, *context, params);
   stream->Begin();
   return stream;
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "escalona/frontier.h"
 #include "server/metrics.h"
 #include "server/put_writer.h"
@@ -70,19 +71,23 @@ class GetStreams {
   int streams_ = 0;
 };
 
-// One call of ListURLs, or what a slow reader leaves of it: a thread walks over the URLs and waits
-// when kBufferBytes are unread. Deletes itself.
+// One call of ListURLs: a thread walks over the URLs, waits when kBufferBytes are unread, and stays
+// until everything is read. Deletes itself.
 class ListStream;
 
 // Starts them, counts them, ends them. Thread-safe.
 class ListStreams {
  public:
-  explicit ListStreams(const Frontier& frontier) : frontier_(frontier) {}
+  // A reader that takes nothing for `patience` is given up: a thread is held for it, and a
+  // snapshot.
+  ListStreams(const Frontier& frontier, absl::Duration patience)
+      : frontier_(frontier), patience_(patience) {}
   ListStreams(const ListStreams&) = delete;
   ListStreams& operator=(const ListStreams&) = delete;
   ~ListStreams();  // when all have ended
 
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Start(const grpc::ByteBuffer* request);
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Start(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer* request);
   // Those that are open end with an error.
   void Drain() { draining_ = true; }
 
@@ -91,6 +96,7 @@ class ListStreams {
   static constexpr int kMaxOpen = 64;
 
   const Frontier& frontier_;
+  const absl::Duration patience_;
   std::atomic<bool> draining_ = false;
   std::mutex mutex_;
   std::condition_variable ended_;

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "naive_frontier.h"
 #include "server/grpc_server.h"
 #include "server/metrics.h"
@@ -89,15 +90,13 @@ TEST(Wire, DatesBeyondTheYear9999AreItsEnd) {
 
 class Service {
  public:
-  explicit Service(Frontier& frontier) {
-    GrpcOptions options;
+  explicit Service(Frontier& frontier, GrpcOptions options = {}) {
     options.address = "127.0.0.1:0";
     auto started = GrpcServer::Start(options, frontier, clock_, metrics_);
     EXPECT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
   }
-  std::unique_ptr<URLFrontier::Stub> Connect() {
-    grpc::ChannelArguments arguments;
+  std::unique_ptr<URLFrontier::Stub> Connect(grpc::ChannelArguments arguments = {}) {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     return URLFrontier::NewStub(grpc::CreateCustomChannel(
         server_->address(), grpc::InsecureChannelCredentials(), arguments));
@@ -292,6 +291,57 @@ TEST(WireThreads, WhatArrivesTogetherIsWrittenTogether) {
   ASSERT_TRUE(WaitUntil(shared, [&] { return shared.ended == 4; }));
   EXPECT_EQ(shared.acked[AckMessage::OK], 8000);
   EXPECT_LT(frontier.writes(), 8000U);
+}
+
+// A call that is stuck keeps its place only for as long as the server's patience lasts: one that
+// has much more to say, and one whose rest is in the buffer.
+TEST(WireThreads, ReadersOfListUrlsThatTakeNothingAreGivenUp) {
+  SystemClock clock;
+  auto frontier = Frontier::OpenInMemory({}, clock);
+  for (int i = 0; i < 1500; ++i) {
+    const std::string url = "http://a.com/" + std::string(2000, 'x') + std::to_string(i);
+    frontier->Put({{{.url = url}}});
+  }
+  GrpcOptions options;
+  options.list_patience = absl::Seconds(2);
+  Service service(*frontier, options);
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the client takes little more than it reads
+  auto stub = service.Connect(arguments);
+  struct Call {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<URLItem>> urls;
+    grpc::StatusCode Read() const {
+      URLItem item;
+      while (urls->Read(&item)) {
+      }
+      return urls->Finish().error_code();
+    }
+  };
+  const auto start = [&](Call& call, uint32_t size) {
+    urlfrontier::ListUrlParams params;
+    params.set_size(size);
+    call.urls = stub->ListURLs(&call.context, params);
+  };
+  const auto wait_for = [&](grpc::StatusCode wanted) {
+    const absl::Time end = absl::Now() + absl::Seconds(30);
+    while (absl::Now() < end) {
+      Call call;
+      start(call, 1);
+      if (call.Read() == wanted) return true;
+    }
+    return false;
+  };
+  for (const uint32_t size : {1500, 200}) {
+    std::deque<Call> calls(70);  // some more than there are places
+    for (Call& call : calls) start(call, size);
+    for (Call& call : calls) call.urls->WaitForInitialMetadata();  // it has begun or was refused
+    EXPECT_TRUE(wait_for(grpc::StatusCode::RESOURCE_EXHAUSTED));
+    EXPECT_TRUE(wait_for(grpc::StatusCode::OK));
+    std::vector<grpc::StatusCode> codes;  // some may be read in time after all
+    for (const Call& call : calls) codes.push_back(call.Read());
+    EXPECT_THAT(codes, testing::Contains(grpc::StatusCode::DEADLINE_EXCEEDED));
+  }
 }
 
 // Everything at once, cancelled calls among it, and a shutdown in the middle: nothing hangs,

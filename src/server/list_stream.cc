@@ -5,9 +5,11 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/status.h"
 #include "server/url_streams.h"
@@ -177,8 +179,14 @@ Reactor* ListStreams::Start(grpc::CallbackServerContext* context, const grpc::By
     ++open_;
   }
   auto* stream = new ListStream(*this, *context, params);
-  stream->Begin();
-  return stream;
+  try {
+    stream->Begin();
+    return stream;
+  } catch (const std::system_error& error) {
+    stream->OnDone();
+    return new Refusal(Report("ListURLs", absl::ResourceExhaustedError(absl::StrCat(
+                                              "no thread for it: ", error.code().message()))));
+  }
 }
 
 }  // namespace escalona::server

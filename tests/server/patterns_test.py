@@ -3,6 +3,7 @@ import http.client
 import os
 import pathlib
 import random
+import re
 import resource
 import socket
 import tempfile
@@ -238,6 +239,27 @@ class OutOfFiles(unittest.TestCase):
             self.assertEqual(self.answers(server), (True, True))
             self.assertEqual(early.put(discovered("http://b.com/")), [OK])
             early.close()
+            self.assertEqual(server.stop(), 0)
+
+
+class OutOfThreads(unittest.TestCase):
+    @unittest.skipIf(os.environ.get("ESCALONA_SANITIZED"), "a sanitizer needs the memory itself")
+    def test_a_list_without_a_thread_is_refused_and_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(pathlib.Path(folder) / "data", store="memory")
+            frontier = Frontier(server)
+            self.assertEqual(frontier.put(discovered("http://a.com/")), [OK])
+            status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+            used = int(re.search(r"VmSize:\s*(\d+) kB", status)[1]) << 10
+            limit = lambda most: resource.prlimit(server.process.pid, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+            limit(used + (1 << 20))  # no room for a stack
+            with self.assertRaises(grpc.RpcError) as caught:
+                frontier.urls()
+            limit(resource.RLIM_INFINITY)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+            self.assertIn("no thread", caught.exception.details())
+            self.assertEqual(len(frontier.urls()), 1)
+            frontier.close()
             self.assertEqual(server.stop(), 0)
 
 

@@ -145,6 +145,8 @@ struct UrlFilter {
   std::string crawl = {};               // empty or blank: kDefaultCrawl
   std::string text = {};                // a part of the URL; empty: every URL
   bool ignore_case = false;             // of ASCII letters
+  // Asked at every queue and every URL that does not match: true ends the walk.
+  std::function<bool()> stop = {};
 };
 
 // Why a URL is not served now, and when it could be at the earliest, if nothing is put meanwhile.
@@ -264,7 +266,7 @@ class Frontier {
   virtual absl::Status GetUrl(std::string_view crawl, std::string_view key, std::string_view url,
                               absl::FunctionRef<void(const KnownUrl&)> visit) const = 0;
   // In the order of queues as they became known, and a fixed one within a queue, as of one moment
-  // per queue; until `visit` returns false.
+  // per queue; until `visit` returns false or the filter says stop.
   virtual absl::Status ListUrls(const UrlFilter& filter,
                                 absl::FunctionRef<bool(const KnownUrl&)> visit) const = 0;
   // InvalidArgument as of GetUrl(); a URL that is not known has that as its reason.

@@ -17,6 +17,8 @@ bool Matches(std::string_view url, const UrlFilter& filter) {
                      [](char a, char b) { return Lower(a) == Lower(b); }) != url.end();
 }
 
+bool IsStopped(const UrlFilter& filter) { return filter.stop && filter.stop(); }
+
 KnownUrl Describe(const UrlRecord& record, const Lease* lease) {
   KnownUrl known = {};
   known.state = record.place.cls == UrlClass::kCompleted ? UrlState::kCompleted
@@ -168,7 +170,10 @@ absl::Status Core::ListQueue(const QueueName& name, const UrlFilter& filter,
           damage = Damaged("the schedule of queue " + std::string(name.key));
           return false;
         }
-        if (!Matches(parts.url, filter)) return true;
+        if (!Matches(parts.url, filter)) {
+          more = !IsStopped(filter);
+          return more;
+        }
         record.place = parts.place;
         const auto lease = leases.find(FingerprintOf(hash_key_, id.queue, parts.url));
         const bool is_leased = lease != leases.end() && lease->second.live;
@@ -190,6 +195,7 @@ absl::Status Core::ListUrls(const UrlFilter& filter,
       filter.key.has_value() ? std::vector<std::string>{*filter.key} : KeysOf(crawl);
   bool more = true;
   for (const std::string& key : keys) {
+    if (IsStopped(filter)) break;
     const absl::Status listed = ListQueue({crawl, key}, filter, visit, more);
     if (!listed.ok() || !more) return listed;
   }

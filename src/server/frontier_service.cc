@@ -202,16 +202,21 @@ ServerUnaryReactor* FrontierService::CountURLs(CallbackServerContext* context,
                                                const urlfrontier::CountUrlParams* request,
                                                Long* reply) {
   return Later(context, scans_, "CountURLs", [this, context, request, reply] {
-    const UrlFilter filter =
+    UrlFilter filter =
         FilterOf(request->key(), request->crawlid(), request->filter(), request->ignorecase());
     if (filter.text.empty()) {
       const FrontierStats stats = frontier_.Stats(filter.crawl, filter.key);
       reply->set_value(stats.scheduled + stats.completed);
       return absl::OkStatus();
     }
+    uint64_t seen = 0;
+    const auto in_vain = [&] { return seen++ % 1024 == 0 && context->IsCancelled(); };
+    filter.stop = in_vain;
     uint64_t count = 0;
-    absl::Status status = frontier_.ListUrls(
-        filter, [&](const KnownUrl&) { return ++count % 4096 != 0 || !context->IsCancelled(); });
+    absl::Status status = frontier_.ListUrls(filter, [&](const KnownUrl&) {
+      ++count;
+      return !in_vain();
+    });
     reply->set_value(count);
     return status;
   });

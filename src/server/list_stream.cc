@@ -1,5 +1,6 @@
 #include <grpc/grpc.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -38,6 +39,7 @@ class ListStream final : public Reactor {
         skip_(params.start()),
         left_(params.size() == 0 ? 100 : params.size()) {
     filter_ = FilterOf(params.key(), params.crawlid(), params.filter(), params.ignorecase());
+    filter_.stop = [this] { return IsInVain(); };
   }
 
   void Begin() {
@@ -49,7 +51,7 @@ class ListStream final : public Reactor {
     bytes_ -= unread_.front().Length();
     unread_.pop_front();
     writing_ = false;
-    gone_ = gone_ || !ok;
+    if (!ok) gone_ = true;
     if (gone_ || bytes_ <= wake_at_) room_.notify_one();
     Proceed(lock);
   }
@@ -81,11 +83,13 @@ class ListStream final : public Reactor {
     Proceed(lock);
   }
 
+  bool IsInVain() const { return gone_ || streams_.draining_; }
+
   // False when enough was seen.
   bool Visit(const KnownUrl& url) {
     if (skip_ > 0) {
       --skip_;
-      return true;
+      return !IsInVain();
     }
     std::unique_lock lock(mutex_);
     if (!WaitForReader(lock, kBufferBytes)) return false;
@@ -158,7 +162,7 @@ class ListStream final : public Reactor {
   absl::Time write_began_;
   bool headers_sent_ = false;
   bool walked_ = false;
-  bool gone_ = false;
+  std::atomic<bool> gone_ = false;
   grpc::Status status_;
 };
 

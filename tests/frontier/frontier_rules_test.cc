@@ -712,6 +712,11 @@ TEST_P(FrontierRules, ListUrlsFiltersAndStops) {
   int seen = 0;
   EXPECT_TRUE(frontier_->ListUrls({}, [&](const KnownUrl&) { return ++seen < 2; }).ok());
   EXPECT_EQ(seen, 2);
+  EXPECT_THAT(list({.stop = [] { return true; }}), IsEmpty());
+  // b, its URL, a, the first of its two.
+  int asked = 0;
+  EXPECT_THAT(list({.text = "other?", .stop = [&] { return ++asked == 4; }}), IsEmpty());
+  EXPECT_EQ(asked, 4);
 }
 
 TEST_P(FrontierRules, PurgeRemovesWhatWasCreatedBeforeAndKeepsQueues) {

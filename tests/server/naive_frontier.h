@@ -3,12 +3,14 @@
 #define ESCALONA_TESTS_SERVER_NAIVE_FRONTIER_H_
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "escalona/frontier.h"
 
 namespace escalona {
@@ -16,6 +18,9 @@ namespace escalona {
 class NaiveFrontier final : public Frontier {
  public:
   explicit NaiveFrontier(const Clock& clock) : clock_(clock) {}
+
+  // From now on there is no end of URLs that do not match.
+  void WalkForEver() { endless_ = true; }
 
   // While set, the store fails.
   void FailWrites(bool fail) {
@@ -154,6 +159,10 @@ class NaiveFrontier final : public Frontier {
   }
   absl::Status ListUrls(const UrlFilter& filter,
                         absl::FunctionRef<bool(const KnownUrl&)> visit) const override {
+    const absl::Time end = absl::Now() + absl::Seconds(60);  // nobody wants to see a test hang
+    while (endless_ && absl::Now() < end && !(filter.stop && filter.stop())) {
+      absl::SleepFor(absl::Microseconds(10));
+    }
     for (const auto& [name, url] : Copy(filter)) {
       if (url.first.find(filter.text) == std::string::npos) continue;
       if (!visit(Known(name, url))) break;
@@ -251,6 +260,7 @@ class NaiveFrontier final : public Frontier {
   absl::Duration delay_ = absl::Seconds(1);
   bool active_ = true;
   bool failing_ = false;
+  std::atomic<bool> endless_ = false;
   uint64_t lease_ = 0;
   uint64_t writes_ = 0;
   uint64_t set_back_ = 0;

@@ -344,6 +344,44 @@ TEST(WireThreads, ReadersOfListUrlsThatTakeNothingAreGivenUp) {
   }
 }
 
+// What walks over URLs of which none matches holds up neither others nor the end of the server when
+// its client has left.
+TEST(WireThreads, AWalkEndsWithItsCall) {
+  SystemClock clock;
+  NaiveFrontier frontier(clock);
+  frontier.WalkForEver();
+  Service service(frontier);
+  auto stub = service.Connect();
+  const auto soon = [](grpc::ClientContext& context, int milliseconds) {
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(milliseconds));
+  };
+  for (int i = 0; i < 4; ++i) {
+    grpc::ClientContext context;
+    soon(context, 100);
+    urlfrontier::CountUrlParams params;
+    params.set_filter("x");
+    urlfrontier::Long count;
+    EXPECT_EQ(stub->CountURLs(&context, params, &count).error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+  }
+  {
+    grpc::ClientContext context;
+    soon(context, 20'000);
+    urlfrontier::QueueList queues;
+    EXPECT_TRUE(stub->ListQueues(&context, {}, &queues).ok());  // by the threads of CountURLs
+  }
+  grpc::ClientContext context;
+  const auto urls = stub->ListURLs(&context, {});
+  absl::SleepFor(absl::Milliseconds(100));
+  const absl::Time start = absl::Now();
+  service.server().Shutdown(absl::Seconds(10));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  URLItem item;
+  EXPECT_FALSE(urls->Read(&item));
+  EXPECT_EQ(urls->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
 // Everything at once, cancelled calls among it, and a shutdown in the middle: nothing hangs,
 // nothing acknowledged is missing.
 TEST(WireThreads, LoadAndShutdown) {

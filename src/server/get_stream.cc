@@ -83,6 +83,7 @@ class GetStream {
   void Start();
   void Round();  // leases the next URLs and begins to write them
   void Write();
+  void ObserveLatency();  // of a call that counts
   void End(const grpc::Status& status);
   // Once when it is finished and once when it is over, whichever comes first.
   void Leave() {
@@ -101,6 +102,7 @@ class GetStream {
   std::atomic<bool> cancelled_ = false;
 
   absl::Time start_;
+  bool counted_ = false;  // among the calls of GetURLs
   bool with_lease_ = false;
   GetRequest request_;
   uint64_t queues_left_ = 0;
@@ -130,11 +132,16 @@ void GetStream::OnArrived(bool ok) {
 
 void GetStream::Start() {
   Frontier& frontier = all_.frontier_;
-  if (!frontier.active() || (request_.key && !request_.crawl)) {
+  if (!frontier.active()) {
     End(grpc::Status::OK);
     return;
   }
+  counted_ = true;
   all_.metrics_.get_calls.Increment();
+  if (request_.key && !request_.crawl) {
+    End(grpc::Status::OK);
+    return;
+  }
   const uint64_t queues =
       request_.key ? 1 : frontier.Stats(request_.crawl, std::nullopt).active_queues;
   queues_left_ = std::min(queues_left_, queues);
@@ -179,7 +186,7 @@ void GetStream::Round() {
 void GetStream::Write() {
   const grpc::ByteBuffer& url = urls_[next_++];
   if (next_ == urls_.size() && !more_) {
-    all_.metrics_.get_latency.Observe(absl::ToDoubleSeconds(absl::Now() - start_));
+    ObserveLatency();
     writer_.WriteAndFinish(url, grpc::WriteOptions(), grpc::Status::OK, &finished_);
     return;
   }
@@ -200,8 +207,13 @@ void GetStream::OnWritten(bool ok) {
   }
 }
 
-void GetStream::End(const grpc::Status& status) {
+void GetStream::ObserveLatency() {
+  if (!counted_) return;
   all_.metrics_.get_latency.Observe(absl::ToDoubleSeconds(absl::Now() - start_));
+}
+
+void GetStream::End(const grpc::Status& status) {
+  ObserveLatency();
   writer_.Finish(status, &finished_);
 }
 

@@ -631,6 +631,19 @@ class Services(WireTest):
         self.assertEqual({name: after[name] for name in gauges}, gauges)
         self.assertIn("frontier_store_bytes", after)
 
+    def test_which_calls_of_get_are_counted(self):
+        self.frontier.put(discovered("http://a.com/"))
+        names = ("frontier_getURLs_calls_total", "frontier_getURLs_latency_seconds_count")
+        counts = lambda: [self.server.metrics()[name] for name in names]
+        before = counts()
+        self.assertEqual(self.frontier.get(key="a.com"), [])  # without a crawl: nothing, but a call
+        self.assertEqual(counts(), [count + 1 for count in before])
+        self.frontier.stub.SetActive(pb.Active(state=False))
+        self.assertEqual(self.frontier.get(), [])
+        malformed = self.frontier.channel.unary_stream("/urlfrontier.URLFrontier/GetURLs")
+        self.assert_code(grpc.StatusCode.INVALID_ARGUMENT, lambda: list(malformed(b"\xff\xff")))
+        self.assertEqual(counts(), [count + 1 for count in before])
+
 
 if __name__ == "__main__":
     unittest.main()

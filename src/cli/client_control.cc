@@ -132,7 +132,7 @@ void AddLogLevel(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, in
   auto name = std::make_shared<std::string>();
   auto package = std::make_shared<std::string>("ROOT");
   level->add_option("LEVEL", *name, "The least that is logged")
-      ->check(CLI::IsMember({"TRACE", "DEBUG", "INFO", "WARN", "ERROR"}, CLI::ignore_case))
+      ->transform(CLI::IsMember({"TRACE", "DEBUG", "INFO", "WARN", "ERROR"}, CLI::ignore_case))
       ->required();
   level->add_option("--package", *package, "Of the reference service; ours has one log")
       ->capture_default_str();

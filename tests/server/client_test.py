@@ -142,6 +142,14 @@ class ClientTest(WireTest):
         self.assertEqual(self.client("purge", "--days", "0"), "1\n")
         self.assertEqual(self.client("delete-crawl", "DEFAULT"), "0\n")
 
+    def test_the_level_of_the_log_in_any_case(self):
+        for level in ("error", "ERROR"):
+            with self.subTest(level), tempfile.TemporaryDirectory() as folder:
+                server = Server(folder, store="memory")
+                subprocess.run([ESCALONA, "client", "log-level", level, "--server", server.address], check=True, timeout=30)
+                self.assertEqual(server.stop(), 0)
+                self.assertFalse([line for line in server.log if "stopping" in line])
+
     def test_tokens(self):
         self.client("put", "-", text="http://a.com/1\n")
         got = json.loads(self.client("get", "--json", "--tokens"))

@@ -147,6 +147,8 @@ class Putter {
 
  private:
   using BatchPipe = PutPipe<DiscoveredBatch, BatchAck>;
+  // Servers refuse a message that is too large, the reference service from 4 MiB on.
+  static constexpr size_t kBatchBytes = size_t{1} << 20;
 
   int PutFile(const std::string& file) {
     absl::StatusOr<ChunkReader> source = ChunkReader::Open(file);
@@ -191,8 +193,12 @@ class Putter {
 
   bool PutItem() {
     if (batches_ && item_.has_discovered()) {
-      batch_.add_items()->Swap(item_.mutable_discovered()->mutable_info());
-      return static_cast<uint32_t>(batch_.items_size()) < options_.batch || SendBatch();
+      urlfrontier::URLInfo& info = *batch_.add_items();
+      info.Swap(item_.mutable_discovered()->mutable_info());
+      batch_bytes_ += info.ByteSizeLong();
+      const bool full = static_cast<uint32_t>(batch_.items_size()) >= options_.batch ||
+                        batch_bytes_ >= kBatchBytes;
+      return !full || SendBatch();
     }
     // What was fetched may be what was discovered just before.
     if (batches_ && (!SendBatch() || (batches_->Drain(), false))) return false;
@@ -204,6 +210,7 @@ class Putter {
     batch_.set_id(absl::StrCat("batch-", ++batch_number_));
     const bool sent = batches_->Send(batch_);
     batch_.Clear();
+    batch_bytes_ = 0;
     return sent;
   }
 
@@ -243,6 +250,7 @@ class Putter {
   PutPipe<URLItem, AckMessage> urls_;
   std::unique_ptr<BatchPipe> batches_;
   DiscoveredBatch batch_;
+  size_t batch_bytes_ = 0;
   uint64_t batch_number_ = 0;
   URLItem item_;
   uint64_t bad_lines_ = 0;
@@ -261,7 +269,8 @@ void AddPutCommand(CLI::App& client, const char* name, const char* help,
       ->check(Between(1, std::numeric_limits<uint32_t>::max()))
       ->capture_default_str();
   put->add_option("-b,--batch", options->batch,
-                  "Send discovered URLs so many at a time: much faster, needs release 2.6")
+                  "Send discovered URLs so many at a time, or 1 MiB: much faster, needs release "
+                  "2.6")
       ->check(Fits(options->batch));
   put->add_flag("--strict", options->strict, "Exit with 1 when a line was bad");
   put->footer(

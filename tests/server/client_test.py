@@ -94,6 +94,13 @@ class ClientTest(WireTest):
         self.client("put", "-b", "64", "-", text=urls)
         self.assertIn("0 OK, 1000 SKIPPED", self.error)
 
+    def test_a_batch_has_no_more_bytes_than_servers_take(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.writelines(f"http://a.com/{'x' * 100_000}{i}\n" for i in range(700))
+            file.flush()
+            self.client("put", "-b", "1000000", file.name)
+        self.assertIn("700 OK, 0 SKIPPED, 0 FAIL, 0 BAD\n", self.error)
+
     def test_dump_and_load(self):
         self.client("put", "-c", "one", "-", text="".join(f"http://a.com/{i}\n" for i in range(150)))
         self.client("put", "-c", "two", "-", text='{"known":{"info":{"url":"http://b.com/","metadata":{"k":{"values":["ü"]}}}}}\nhttp://c.com/\n')

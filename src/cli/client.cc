@@ -3,6 +3,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -52,8 +53,10 @@ std::unique_ptr<Client> Client::Connect(const ClientFlags& flags, std::string_vi
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   client->channel_ =
       grpc::CreateCustomChannel(flags.server, grpc::InsecureChannelCredentials(), arguments);
-  const Time patience = std::chrono::system_clock::now() +
-                        std::chrono::milliseconds(static_cast<int64_t>(*wait * 1e3));
+  constexpr double kLongest = 1e9;  // seconds; centuries are more than the clock can count
+  const Time patience =
+      std::chrono::system_clock::now() +
+      std::chrono::milliseconds(static_cast<int64_t>(std::min(*wait, kLongest) * 1e3));
   if (!Reach(*client->channel_, patience)) {
     Tell(command,
          absl::StrCat("nobody who speaks gRPC answers at ", flags.server, "; ",

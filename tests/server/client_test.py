@@ -196,6 +196,11 @@ class ClientTest(WireTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn("nobody who speaks gRPC answers at 127.0.0.1:1; is the server running", done.stderr)
         self.assertLess(time.time() - start, 10)
+        waits = subprocess.Popen([ESCALONA, "client", "stats", "--server", "127.0.0.1:1", "--wait", "1e9d"], stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        self.assertIsNone(waits.poll())  # a time the clock cannot count is a long one all the same
+        waits.kill()
+        waits.communicate()
         done = subprocess.run([ESCALONA, "client", "stats", "--server", "nonsense"], capture_output=True, text=True, timeout=30)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--server: 'nonsense' is not HOST:PORT, such as 127.0.0.1:7071 or [::1]:7071", done.stderr)

@@ -105,6 +105,16 @@ int PrintLong(Client& server, const grpc::Status& done, const urlfrontier::Long&
   return kDone;
 }
 
+// Of a script whose variable is empty, servers would delete the crawl DEFAULT.
+CLI::Validator NotBlank() {
+  return {[](const std::string& text) {
+            return text.find_first_not_of(" \t\n\v\f\r") == std::string::npos
+                       ? "it is empty; write DEFAULT if you mean that one"
+                       : "";
+          },
+          ""};
+}
+
 void AddDelete(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int& status) {
   auto names = std::make_shared<QueueNames>();
   CLI::App* queue =
@@ -122,7 +132,7 @@ void AddDelete(CLI::App& client, const std::shared_ptr<ClientFlags>& flags, int&
   auto crawl = std::make_shared<std::string>();
   CLI::App* all =
       client.add_subcommand("delete-crawl", "Forget a crawl; prints how many URLs it had");
-  all->add_option("CRAWL", *crawl, "The crawl")->required();
+  all->add_option("CRAWL", *crawl, "The crawl")->required()->check(NotBlank());
   OnCommand(all, flags, status, [crawl](Client& server) {
     urlfrontier::DeleteCrawlMessage params;
     params.set_value(*crawl);

@@ -181,6 +181,11 @@ class ClientTest(WireTest):
         for words in (("block", "", "5s"), ("limit", "", "1"), ("delete-queue", ""), ("address", "", "192.0.2.1")):
             self.client(*words, status=2)
             self.assertIn(": KEY: it is empty; name a queue, such as example.org; ", self.error)
+        self.client("put", "-", text="http://a.com/\n")
+        for blank in ("", " "):
+            self.client("delete-crawl", blank, status=2)
+            self.assertIn(": CRAWL: it is empty; write DEFAULT if you mean that one; ", self.error)
+        self.assertEqual(self.client("delete-crawl", "DEFAULT"), "1\n")
         for command in ("status", "explain"):
             self.client(command, "http:///", status=2)
             self.assertEqual(self.error, f"escalona client {command}: no key, and none can be derived of the URL\n")

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "cli/address.h"
 #include "cli/command.h"
 #include "cli/units.h"
@@ -32,6 +33,19 @@ bool Reach(grpc::Channel& channel, Time patience) {
 
 void Tell(std::string_view command, const std::string& message) {
   std::fprintf(stderr, "escalona client %s: %s\n", std::string(command).c_str(), message.c_str());
+}
+
+// The API has no other texts. Of one that is not UTF-8, gRPC's answer would be that the server does
+// not know the call, and items with it would be skipped without a word.
+CLI::Validator Utf8() {
+  return {[](const std::string& text) {
+            return IsUtf8(text) ? "" : "it is no UTF-8, as the API has all texts";
+          },
+          ""};
+}
+
+bool NamesFile(const CLI::Option& option) {
+  return option.get_name() == "FILE" || option.check_lname("output");
 }
 
 }  // namespace
@@ -123,7 +137,12 @@ void AddClient(CLI::App& app, int& status) {
   constexpr AddClientCommands kCommands[] = {AddClientPut,    AddClientUrls,    AddClientDump,
                                              AddClientQueues, AddClientControl, AddClientExplain};
   for (const AddClientCommands add : kCommands) add(*client, flags, status);
-  for (CLI::App* command : client->get_subcommands(nullptr)) command->fallthrough();
+  for (CLI::App* command : client->get_subcommands(nullptr)) {
+    command->fallthrough();
+    for (CLI::Option* option : command->get_options()) {
+      if (!NamesFile(*option)) option->check(Utf8());
+    }
+  }
   client->footer("`escalona client COMMAND --help` explains one command.");
 }
 

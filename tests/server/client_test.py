@@ -195,6 +195,21 @@ class ClientTest(WireTest):
         self.assertIn("--days", self.error)
         self.client("dump", "-o", "/no/such/folder/x", status=2)
 
+    def test_texts_that_are_not_utf8_are_refused(self):
+        wrong = b"http://a.com/\xff"
+        for words in (["status", wrong], ["explain", wrong], ["stats", "-c", wrong], ["urls", "-f", wrong], ["count", "-f", wrong],
+                      ["get", "-k", wrong], ["delete-queue", wrong], ["delete-crawl", wrong], ["block", wrong, "5s"],
+                      ["dump", "-c", wrong], ["put", "-c", wrong, "-"]):
+            with self.subTest(words):
+                done = subprocess.run([ESCALONA, "client", *words, "--server", self.server.address], input=b"http://a.com/\n",
+                                      capture_output=True, timeout=30)
+                self.assertEqual(done.returncode, 2)
+                self.assertRegex(done.stderr, rb"^escalona client \S+: \S+: it is no UTF-8, as the API has all texts; see `[^\n]+\n$")
+        with tempfile.TemporaryDirectory() as folder:
+            name = folder.encode() + b"/\xff"  # of a file, that will do
+            for words in (["dump", "-o", name], ["load", name]):
+                subprocess.run([ESCALONA, "client", *words, "--server", self.server.address], check=True, capture_output=True, timeout=30)
+
     def test_nobody_there(self):
         start = time.time()
         done = subprocess.run([ESCALONA, "client", "stats", "--server", "127.0.0.1:1"], capture_output=True, text=True, timeout=30)

@@ -40,7 +40,7 @@ class GetStreams {
   using Request = std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, Writer*,
                                      grpc::ServerCompletionQueue*, void* tag)>;
 
-  // URLs of one queue that one call gets at most, also where it set no limit.
+  // URLs of one queue that are leased at a time, also where the call set no limit.
   static constexpr uint32_t kRoundUrls = 16384;
 
   GetStreams(Frontier& frontier, Metrics& metrics, PutWriter& puts, Request request)

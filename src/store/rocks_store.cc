@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/gate.h"
 #include "store/kept_files.h"
 #include "store/log_replay.h"
 #include "store/store.h"
@@ -149,7 +150,7 @@ class RocksStore : public Store {
   ~RocksStore() override { Close(); }
 
   absl::StatusOr<std::optional<std::string>> Get(std::string_view key) override {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::shared_lock<Gate> lock(gate_);
     if (opened_.db == nullptr) return closed_;
     std::string value;
     const rocksdb::Status status = opened_.db->Get({}, SliceOf(key), &value);
@@ -160,7 +161,7 @@ class RocksStore : public Store {
 
   absl::Status Write(const Batch& batch, Reach reach) override {
     if (is_full_) Reopen();
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::shared_lock<Gate> lock(gate_);
     if (opened_.db == nullptr) return closed_;
     rocksdb::WriteBatch changes(batch.bytes() + 64);
     rocksdb::Status status;
@@ -202,7 +203,7 @@ class RocksStore : public Store {
 
   absl::Status Scan(std::string_view begin, std::string_view end,
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::shared_lock<Gate> lock(gate_);
     if (opened_.db == nullptr) return closed_;
     const rocksdb::Slice upper = SliceOf(end);
     rocksdb::ReadOptions options;
@@ -219,7 +220,7 @@ class RocksStore : public Store {
   absl::Status ScanFirst(
       std::string_view begin, std::string_view end, uint64_t limit,
       absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::shared_lock<Gate> lock(gate_);
     if (opened_.db == nullptr) return closed_;
     const rocksdb::Slice upper = SliceOf(end);
     rocksdb::ReadOptions options;
@@ -234,7 +235,7 @@ class RocksStore : public Store {
   absl::Status MultiGet(
       std::span<const std::string_view> keys,
       absl::FunctionRef<void(size_t, std::optional<std::string_view>)> visit) override {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::shared_lock<Gate> lock(gate_);
     if (opened_.db == nullptr) return closed_;
     const size_t count = keys.size();
     std::vector<rocksdb::Slice> slices(count);
@@ -252,7 +253,7 @@ class RocksStore : public Store {
   }
 
   absl::Status Sync() override {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::shared_lock<Gate> lock(gate_);
     // Debian's RocksDB has its assertions on, and ends the process if a log is synced whose last
     // write failed.
     if (has_failed_) {
@@ -262,7 +263,7 @@ class RocksStore : public Store {
   }
 
   uint64_t Bytes() override {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::shared_lock<Gate> lock(gate_);
     if (opened_.db == nullptr) return 0;
     uint64_t tables = 0;
     uint64_t buffered = 0;
@@ -272,7 +273,7 @@ class RocksStore : public Store {
   }
 
   absl::Status Compact() override {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::shared_lock<Gate> lock(gate_);
     if (opened_.db == nullptr) return closed_;
     rocksdb::CompactRangeOptions options;
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
@@ -294,7 +295,7 @@ class RocksStore : public Store {
     std::error_code error;
     const auto space = std::filesystem::space(path_, error);
     if (error || space.available < options_.write_buffer_bytes) return;
-    const std::unique_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
+    const std::unique_lock<Gate> lock(gate_, std::try_to_lock);
     const auto now = std::chrono::steady_clock::now();
     if (!lock.owns_lock() || !is_full_ || now < next_try_) return;
     next_try_ = now + kPause;
@@ -323,11 +324,11 @@ class RocksStore : public Store {
 
   const std::string path_;
   RocksOptions options_;
-  std::shared_mutex mutex_;   // of opened_: exclusively while it is opened again
+  Gate gate_;                 // of opened_: exclusively while it is opened again
   Opened opened_;             // without a database: see closed_
-  absl::Status closed_;       // guarded by mutex_
-  uint64_t last_number_ = 0;  // guarded by mutex_: of the last change
-  std::chrono::steady_clock::time_point next_try_ = {};  // guarded by mutex_
+  absl::Status closed_;       // guarded by gate_
+  uint64_t last_number_ = 0;  // guarded by gate_: of the last change
+  std::chrono::steady_clock::time_point next_try_ = {};  // guarded by gate_
   // A write, and so most often all later ones; one that succeeded before may return after it.
   std::atomic<bool> has_failed_ = false;
   std::atomic<bool> is_full_ = false;  // that is why, and it goes on by itself

@@ -178,17 +178,29 @@ KeptFiles::KeptFiles(std::string folder, std::function<bool()> damaged)
   note_.boot = CurrentBoot();
 }
 
-void KeptFiles::EndKeeping() {
-  {
+absl::Status KeptFiles::EndKeeping() {
+  std::error_code none;
+  for (const auto& file : fs::directory_iterator(folder_, none)) {
+    const std::string name = file.path().filename();
+    if (!IsLog(name)) continue;
+    uint64_t bytes = 0;
+    const rocksdb::IOStatus synced = SyncLog(file.path(), bytes);
+    if (!synced.ok()) return absl::UnavailableError("store: " + synced.ToString());
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::error_code none;
-    for (const auto& file : fs::directory_iterator(folder_, none)) {
-      // How much of an earlier one is on the disk is not known.
-      if (IsLog(file.path().filename())) note_.logs.try_emplace(file.path().filename(), 0);
-    }
+    note_.logs.try_emplace(name, bytes);
   }
   WriteNote(true);
   keeping_ = false;
+  return absl::OkStatus();
+}
+
+rocksdb::IOStatus KeptFiles::SyncLog(const std::string& path, uint64_t& bytes) {
+  std::unique_ptr<rocksdb::FSWritableFile> log;
+  rocksdb::IOStatus status = GetFileSize(path, {}, &bytes, nullptr);
+  if (status.ok()) status = ReopenWritableFile(path, {}, &log, nullptr);
+  if (status.ok()) status = log->Fsync({}, nullptr);
+  if (status.ok()) status = log->Close({}, nullptr);
+  return status;
 }
 
 void KeptFiles::Close() {

@@ -60,8 +60,9 @@ class KeptFiles : public rocksdb::FileSystemWrapper {
   // nothing is.
   KeptFiles(std::string folder, std::function<bool()> damaged);
 
-  // The database is open and whole: what is no longer needed can go.
-  void EndKeeping();
+  // The database is open and whole: what is no longer needed can go. Logs that were there before
+  // are on the disk then: nobody else would see to that, and later ones mean nothing without them.
+  absl::Status EndKeeping();
   // The database is closed: the note says how long its logs are.
   void Close();
 
@@ -85,6 +86,8 @@ class KeptFiles : public rocksdb::FileSystemWrapper {
   void Synced(const std::string& name, const KnownPart& part);
 
  private:
+  // With how long it is.
+  rocksdb::IOStatus SyncLog(const std::string& path, uint64_t& bytes);
   // Without `reach_disk` it may be lost, as a whole, with the power. If it cannot be written there
   // is none from then on: an old one could miss files that were rightly deleted.
   void WriteNote(bool reach_disk, bool if_changed = false);

@@ -136,6 +136,12 @@ struct Opened {
   bool read_only = false;
 };
 
+// Of the disk: when the log was written, or tables.
+bool IsFull(const rocksdb::Status& status) {
+  return status.IsNoSpace() ||
+         (status.IsIncomplete() && status.ToString().find("No space left") != std::string::npos);
+}
+
 // Opens the database of a folder that is locked.
 absl::Status OpenLocked(const std::string& path, const RocksOptions& options, Opened& opened);
 
@@ -188,14 +194,11 @@ class RocksStore : public Store {
     rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     rocksdb::WriteOptions options;
     options.sync = reach == Reach::kDisk;
-    const bool had_failed = has_failed_;
     const rocksdb::Status written = opened_.db->Write(options, &changes);
-    if (written.ok()) {
-      if (had_failed) has_failed_ = false;  // one that stopped nothing
-      return absl::OkStatus();
-    }
-    has_failed_ = true;
-    if (!written.IsNoSpace() || !options_.go_on_after_full) return StatusOf(written);
+    if (written.ok()) return absl::OkStatus();
+    // Incomplete: tables could not be merged, and it would have had to wait for that.
+    if (!written.IsIncomplete()) has_failed_ = true;
+    if (!IsFull(written) || !options_.go_on_after_full) return StatusOf(written);
     is_full_ = true;
     return absl::ResourceExhaustedError("store: " + written.ToString() +
                                         "; make room, and it goes on");
@@ -254,6 +257,7 @@ class RocksStore : public Store {
 
   absl::Status Sync() override {
     const std::shared_lock<Gate> lock(gate_);
+    if (opened_.db == nullptr) return closed_;
     // Debian's RocksDB has its assertions on, and ends the process if a log is synced whose last
     // write failed.
     if (has_failed_) {
@@ -329,7 +333,7 @@ class RocksStore : public Store {
   absl::Status closed_;       // guarded by gate_
   uint64_t last_number_ = 0;  // guarded by gate_: of the last change
   std::chrono::steady_clock::time_point next_try_ = {};  // guarded by gate_
-  // A write, and so most often all later ones; one that succeeded before may return after it.
+  // A write, and so all later ones; one that succeeded before may return after it.
   std::atomic<bool> has_failed_ = false;
   std::atomic<bool> is_full_ = false;  // that is why, and it goes on by itself
 };
@@ -413,7 +417,7 @@ absl::Status OpeningFailed(const std::string& path, const rocksdb::Status& statu
 // Now what is no longer needed can go.
 absl::Status EndOpening(const Contents& contents, Opened& opened) {
   if (opened.read_only || !opened.db->DisableFileDeletions().ok()) return absl::OkStatus();
-  opened.files->EndKeeping();
+  if (absl::Status kept = opened.files->EndKeeping(); !kept.ok()) return kept;
   if (const rocksdb::Status purged = opened.db->EnableFileDeletions(true); !purged.ok()) {
     return StatusOf(purged);
   }

@@ -109,7 +109,8 @@ struct RocksOptions {
   // After a full disk, writes succeed again once there is room for a write buffer; else once it is
   // opened again. For callers that do not count on what failed.
   bool go_on_after_full = false;
-  // Is told if the end of a log could not be read, as after a crash, and was left out.
+  // Is told if the end of a log could not be read, as after a crash, and was left out, and if there
+  // is room again. It must not call the store.
   std::function<void(const std::string&)> warn = {};
 };
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "store/kept_files.h"
 #include "store/store.h"
 
 namespace escalona::store {
@@ -88,6 +89,42 @@ TEST(StoreKillTest, WhatAKilledProcessLeavesIsOpenedAndWhole) {
   }
   EXPECT_GT(progress.written, 1000u);
   munmap(shared, sizeof(Progress));
+  std::filesystem::remove_all(path);
+}
+
+int WriteALittle(const std::string& path) {
+  auto store = OpenRocksStore(path);
+  Batch batch;
+  batch.Put("key", "value");
+  if (!store.ok() || !(*store)->Write(batch, Reach::kOs).ok()) return kOpen;
+  (void)store->release();  // it is never closed
+  return 0;
+}
+
+// The note says of every log how much of it has reached the disk.
+int OpenAndReadNote(const std::string& path) {
+  auto store = OpenRocksStore(path);
+  if (!store.ok()) return kOpen;
+  const FileNote note = FileNote::Read(path).value();
+  bool has_value = false;
+  for (const auto& [log, bytes] : note.logs) {
+    if (bytes != std::filesystem::file_size(path + "/" + log)) return kLost;
+    has_value = has_value || bytes > 0;
+  }
+  return has_value ? 0 : kLost;
+}
+
+// Else a later Sync would say that all is on the disk, and it would not.
+TEST(StoreKillTest, LogsThatAKilledProcessLeftHaveReachedTheDiskWhenTheyAreOpened) {
+  std::string path = (std::filesystem::temp_directory_path() / "escalona-XXXXXX").string();
+  ASSERT_NE(mkdtemp(path.data()), nullptr);
+  for (const auto part : {WriteALittle, OpenAndReadNote}) {
+    const pid_t child = fork();
+    if (child == 0) _exit(part(path));
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
   std::filesystem::remove_all(path);
 }
 

@@ -77,8 +77,8 @@ class ListStream final : public Reactor {
     const absl::Status walked =
         streams_.frontier_.ListUrls(filter_, [this](const KnownUrl& url) { return Visit(url); });
     std::unique_lock lock(mutex_);
-    if (status_.ok() && !walked.ok()) status_ = Report("ListURLs", walked);
     if (status_.ok()) WaitForReader(lock, 0);
+    if (status_.ok() && !walked.ok()) status_ = Report("ListURLs", walked);
     walked_ = true;
     Proceed(lock);
   }

@@ -21,6 +21,8 @@ class NaiveFrontier final : public Frontier {
 
   // From now on there is no end of URLs that do not match.
   void WalkForEver() { endless_ = true; }
+  // From now on a walk that comes to the end finds damage there.
+  void DamageTheEnd() { damaged_ = true; }
 
   // While set, the store fails.
   void FailWrites(bool fail) {
@@ -165,9 +167,9 @@ class NaiveFrontier final : public Frontier {
     }
     for (const auto& [name, url] : Copy(filter)) {
       if (url.first.find(filter.text) == std::string::npos) continue;
-      if (!visit(Known(name, url))) break;
+      if (!visit(Known(name, url))) return absl::OkStatus();
     }
-    return absl::OkStatus();
+    return damaged_ ? absl::DataLossError("the last queue cannot be read") : absl::OkStatus();
   }
   absl::StatusOr<Explanation> Explain(std::string_view, std::string_view,
                                       std::string_view) const override {
@@ -261,6 +263,7 @@ class NaiveFrontier final : public Frontier {
   bool active_ = true;
   bool failing_ = false;
   std::atomic<bool> endless_ = false;
+  std::atomic<bool> damaged_ = false;
   uint64_t lease_ = 0;
   uint64_t writes_ = 0;
   uint64_t set_back_ = 0;

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -295,16 +296,10 @@ TEST(WireThreads, WhatArrivesTogetherIsWrittenTogether) {
 
 // A call that is stuck keeps its place only for as long as the server's patience lasts: one that
 // has much more to say, and one whose rest is in the buffer.
-TEST(WireThreads, ReadersOfListUrlsThatTakeNothingAreGivenUp) {
-  SystemClock clock;
-  auto frontier = Frontier::OpenInMemory({}, clock);
-  for (int i = 0; i < 1500; ++i) {
-    const std::string url = "http://a.com/" + std::string(2000, 'x') + std::to_string(i);
-    frontier->Put({{{.url = url}}});
-  }
+void ExpectReadersAreGivenUp(Frontier& frontier, std::initializer_list<uint32_t> sizes) {
   GrpcOptions options;
   options.list_patience = absl::Seconds(2);
-  Service service(*frontier, options);
+  Service service(frontier, options);
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the client takes little more than it reads
   auto stub = service.Connect(arguments);
@@ -332,7 +327,7 @@ TEST(WireThreads, ReadersOfListUrlsThatTakeNothingAreGivenUp) {
     }
     return false;
   };
-  for (const uint32_t size : {1500, 200}) {
+  for (const uint32_t size : sizes) {
     std::deque<Call> calls(70);  // some more than there are places
     for (Call& call : calls) start(call, size);
     for (Call& call : calls) call.urls->WaitForInitialMetadata();  // it has begun or was refused
@@ -342,6 +337,28 @@ TEST(WireThreads, ReadersOfListUrlsThatTakeNothingAreGivenUp) {
     for (const Call& call : calls) codes.push_back(call.Read());
     EXPECT_THAT(codes, testing::Contains(grpc::StatusCode::DEADLINE_EXCEEDED));
   }
+}
+
+void PutLongUrls(Frontier& frontier, int count) {
+  for (int i = 0; i < count; ++i) {
+    const std::string url = "http://a.com/" + std::string(2000, 'x') + std::to_string(i);
+    frontier.Put({{{.url = url}}});
+  }
+}
+
+TEST(WireThreads, ReadersOfListUrlsThatTakeNothingAreGivenUp) {
+  SystemClock clock;
+  auto frontier = Frontier::OpenInMemory({}, clock);
+  PutLongUrls(*frontier, 1500);
+  ExpectReadersAreGivenUp(*frontier, {1500, 200});
+}
+
+TEST(WireThreads, ReadersOfAListThatFailsAreGivenUpToo) {
+  SystemClock clock;
+  NaiveFrontier frontier(clock);
+  PutLongUrls(frontier, 200);
+  frontier.DamageTheEnd();
+  ExpectReadersAreGivenUp(frontier, {1500});
 }
 
 // What walks over URLs of which none matches holds up neither others nor the end of the server when

@@ -70,8 +70,9 @@ struct FrontierOptions {
   // Changes of queues that are gathered before they are written to the records of the queues: each
   // record once for many changes. Opening after a crash has up to some more than these to read.
   uint64_t journal_changes = uint64_t{1} << 20;
-  // Is told, by Open, if the end of the store's log could not be read and was left out; by Get, if
-  // a queue cannot be read and is put aside. Calls at the same time may call it at the same time.
+  // Is told if the end of the store's log could not be read and was left out, if a queue cannot be
+  // read and is put aside, and if there is room again after a full disk. Calls at the same time may
+  // call it at the same time; it must not call the frontier.
   std::function<void(const std::string&)> warn = {};
 };
 

@@ -193,12 +193,11 @@ class Putter {
 
   bool PutItem() {
     if (batches_ && item_.has_discovered()) {
-      urlfrontier::URLInfo& info = *batch_.add_items();
-      info.Swap(item_.mutable_discovered()->mutable_info());
-      batch_bytes_ += info.ByteSizeLong();
-      const bool full = static_cast<uint32_t>(batch_.items_size()) >= options_.batch ||
-                        batch_bytes_ >= kBatchBytes;
-      return !full || SendBatch();
+      const size_t bytes = item_.discovered().info().ByteSizeLong();
+      if (batch_bytes_ + bytes > kBatchBytes && !SendBatch()) return false;
+      batch_.add_items()->Swap(item_.mutable_discovered()->mutable_info());
+      batch_bytes_ += bytes;
+      return static_cast<uint32_t>(batch_.items_size()) < options_.batch || SendBatch();
     }
     // What was fetched may be what was discovered just before.
     if (batches_ && (!SendBatch() || (batches_->Drain(), false))) return false;

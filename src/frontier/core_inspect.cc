@@ -237,13 +237,15 @@ absl::StatusOr<Explanation> Core::Explain(std::string_view crawl, std::string_vi
     when = std::max(when, until);
   };
   LeaseTable leases;
+  bool damaged = false;
   {
     const std::lock_guard<std::mutex> lock(agenda_mutex_);
     agenda_.Advance(now);
     const QueueRecord& record = queue->record;
     if (queue->leases != nullptr) leases = *queue->leases;
     because(Reason::kInactive, active() ? now : kNever);
-    because(Reason::kDamaged, queue->damaged ? kNever : now);
+    damaged = queue->damaged;
+    because(Reason::kDamaged, damaged ? kNever : now);
     because(Reason::kBlocked, record.blocked_until == kUnset ? now : record.blocked_until + 1);
     because(Reason::kLimitReached,
             record.limit > 0 && record.completed >= record.limit ? kNever : now);
@@ -266,6 +268,7 @@ absl::StatusOr<Explanation> Core::Explain(std::string_view crawl, std::string_vi
   }
   if (answer.reasons.empty()) answer.reasons = {Reason::kServable};
   answer.when = when == kNever ? absl::InfiniteFuture() : absl::FromUnixMillis(when);
+  if (damaged) return answer;  // those before it cannot be read either
   constexpr uint64_t kCountedUpTo = 1000;
   std::string end = QueueKey(Kind::kPlace, queue->Id());
   AppendPlace(known->place, end);
